@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from undwarf.images import Image, ImageKind
-from undwarf.unwind.exact_paths import MAX_FUNCTION, CodeProof, ExactPaths
+from undwarf.unwind.exact_paths import MAX_FUNCTION, NO_IMAGE, CodeProof, ExactPaths
 from undwarf.unwind.exact_positions import CallLevel
 
 MAX_CALLS = 4096
@@ -69,6 +69,8 @@ class CallSites:
 
     def callers(self, number: int, address: int) -> list[CallSite]:
         """The direct calls of the function that holds an address, in its own image and where others import it."""
+        if number == NO_IMAGE:
+            return []
         with self._lock:
             callee = self._image_of(number)
             numbers = {callee: number} | {
@@ -86,6 +88,8 @@ class CallSites:
     def within(self, number: int, address: int, callee_number: int, callee_address: int) -> list[CallSite]:
         """The calls that may lead to a callee, in the function that the call before a return address (less one) calls.
         Without a callee (a negative number) all calls in that function."""
+        if callee_number == NO_IMAGE:
+            callee_number = -1
         with self._lock:
             found = []
             for other, target in self._targets(number, self._call_target(number, address + 1)):

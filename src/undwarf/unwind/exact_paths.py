@@ -301,9 +301,20 @@ class CodeEvidence:
             return self._paths_of(number).flow(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
-        """As :meth:`CodeProof.level`, by the images' numbers."""
+        """As :meth:`CodeProof.level`, by the images' numbers; UNKNOWN where one of them is in no image."""
+        if NO_IMAGE in (number, callee_number):
+            return CallLevel.UNKNOWN
         with self._lock:
             return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
+
+    def entry_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
+        """As :meth:`CodeProof.entry_level`, by the images' numbers; UNKNOWN where one of them is in no image."""
+        if NO_IMAGE in (number, callee_number):
+            return CallLevel.UNKNOWN
+        with self._lock:
+            return self._proof.entry_level(
+                self._image_of(number), address, self._image_of(callee_number), callee_address
+            )
 
     def _images(self, numbers: tuple[int, ...]) -> tuple[dict[Image, int], tuple[Image, ...]]:
         """Images by number, and in order."""
@@ -311,13 +322,6 @@ class CodeEvidence:
             images = {self._image_of(one): one for one in numbers}
             self._image_sets[numbers] = images, tuple(images)
         return self._image_sets[numbers]
-
-    def entry_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
-        """As :meth:`CodeProof.entry_level`, by the images' numbers."""
-        with self._lock:
-            return self._proof.entry_level(
-                self._image_of(number), address, self._image_of(callee_number), callee_address
-            )
 
     def direct_calls(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
         """The calls, in its own and ``others``, the images of the process, that name the function at an address, or
