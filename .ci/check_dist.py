@@ -1,0 +1,135 @@
+"""Checks what `make dist` built as users get it: installed from the wheel, where there is no compiler.
+
+    python .ci/check_dist.py dist          # the only sdist and the only wheel in this folder
+    python .ci/check_dist.py --installed   # the undwarf of this interpreter; cibuildwheel's test command
+
+Prints what it measured. The first check that fails ends it with status 1 and the reason.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDING = ROOT / "examples" / "recording"
+MOST_BYTES = 25_000_000
+MOST_SECONDS = 10.0
+"""For the installation with all dependencies, from a package index that is near."""
+PORTABLE = re.compile(r"(manylinux|musllinux)_\d+_\d+_")
+IMPORT = """
+import sys, sysconfig
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("duckdb", "polars", "pyarrow"):
+            sys.exit(f"`import undwarf` asks for {name}")
+sys.meta_path.insert(0, Refuse())
+import undwarf
+if not undwarf.__file__.startswith(sysconfig.get_path("platlib")):
+    sys.exit(f"not the installed undwarf: {undwarf.__file__}")
+"""
+
+
+def check(right: bool, reason: str) -> None:
+    if not right:
+        sys.exit(f"check_dist: {reason}")
+
+
+def timed(command: list[str], cwd: str, path: str = os.environ["PATH"]) -> tuple[float, str]:
+    """Seconds and standard output of a command that must succeed."""
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=cwd, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    check(not done.returncode, f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
+    return seconds, done.stdout
+
+
+def check_sources(archive: Path, names: set[str]) -> None:
+    """Every source under version control is among these names, paths from `src`."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT / "src", capture_output=True, text=True, check=True).stdout
+    missing = set(tracked.split()) - names
+    check(bool(tracked) and not missing, f"not in {archive.name}: {sorted(missing)}")
+
+
+def check_sdist(path: Path) -> None:
+    """All sources, and nothing that was compiled."""
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+    check_sources(path, {name.partition("/src/")[2] for name in names})
+    compiled = [name for name in names if name.endswith((".c", ".so", ".pyc"))]
+    check(not compiled, f"compiled files in {path.name}: {compiled}")
+    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
+
+
+def check_wheel(path: Path) -> None:
+    """A tag for more machines than this one, a bounded size, the whole package alone, kernels compiled, stripped."""
+    size = path.stat().st_size
+    check(bool(PORTABLE.search(path.name)), f"{path.name} is for this machine only")
+    check(size <= MOST_BYTES, f"{path.name} has {size} bytes, more than {MOST_BYTES}")
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        foreign = [name for name in names if not name.startswith("undwarf") or name.endswith((".c", ".o", ".pyc"))]
+        sources = [name for name in names if name.endswith(".py")]
+        kernels = {name[:-3] for name in sources if archive.read(name).startswith(b"# cython:")}
+        compiled = {name.partition(".")[0]: archive.read(name) for name in names if name.endswith(".so")}
+        installed_size = sum(one.file_size for one in archive.infolist())
+    check_sources(path, set(names))
+    check(not foreign, f"{path.name} has {foreign}")
+    check(bool(kernels) and kernels <= compiled.keys(), f"not compiled: {sorted(kernels - compiled.keys())}")
+    symbols = [name for name, content in compiled.items() if b".symtab\0" in content]
+    check(not symbols, f"not stripped: {symbols}")
+    print(f"{path.name}: {size / 1e6:.1f} MB, installed {installed_size / 1e6:.1f} MB, {len(kernels)} kernels")
+
+
+def check_installation(wheel: Path) -> None:
+    """The wheel and its dependencies in a new environment whose programs are all that can be found."""
+    with tempfile.TemporaryDirectory() as directory:
+        venv.create(directory, with_pip=True)
+        programs = str(Path(directory) / "bin")
+        compilers = [name for name in ("cc", "gcc", "clang", "c99") if shutil.which(name, path=programs)]
+        check(not compilers, f"there is a compiler: {compilers}")
+        pip = [f"{programs}/pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+        seconds, _ = timed([*pip, str(wheel)], directory, programs)
+        print(f"installed in {seconds:.1f} s")
+        check(seconds < MOST_SECONDS, f"the installation took {MOST_SECONDS:.0f} s or more")
+        print(timed([f"{programs}/python", __file__, "--installed"], directory, programs)[1], end="")
+
+
+def check_installed() -> None:
+    """The undwarf of this interpreter answers, and imports nothing large."""
+    command = str(Path(sys.executable).parent / "undwarf")
+    with tempfile.TemporaryDirectory() as directory:
+        seconds, version = timed([command, "--version"], directory)
+        check(version == f"undwarf, version {metadata.version('undwarf')}\n", f"undwarf --version: {version}")
+        print(f"undwarf --version: {seconds:.2f} s")
+        report = [command, "report", "--symfs", str(RECORDING), str(RECORDING / "words.data")]
+        for which in ("first", "second"):
+            seconds, text = timed(report, directory)
+            check("count_word" in text, f"undwarf report does not show count_word:\n{text}")
+            print(f"undwarf report, {which} run: {seconds:.2f} s")
+        seconds, _ = timed([sys.executable, "-c", IMPORT], directory)
+        print(f"import undwarf: {seconds:.2f} s")
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--installed"]:
+        check_installed()
+        return
+    check(len(sys.argv) == 2, "the folder with the sdist and the wheel, or --installed")
+    (sdist,) = Path(sys.argv[1]).resolve().glob("*.tar.gz")
+    (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
+    check_sdist(sdist)
+    check_wheel(wheel)
+    check_installation(wheel)
+
+
+if __name__ == "__main__":
+    main()
