@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,13 @@ needs_tools = pytest.mark.skipif(
 )
 
 
+def sleep_all(pid: int) -> bool:
+    """Whether all threads of a process sleep (state S, in proc_pid_stat(5))."""
+    return all(
+        (task / "stat").read_text().rpartition(")")[2].split()[0] == "S" for task in Path(f"/proc/{pid}/task").iterdir()
+    )
+
+
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[bytes]]:
     """A process with four threads that wait, one of them below 200 kB of stack."""
@@ -29,6 +37,9 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Pop
     with subprocess.Popen([str(folder / "p")], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         running.stdout.read(1)
+        # It still has to return from the write, and to wait.
+        while not sleep_all(running.pid):
+            time.sleep(0.01)
         yield running
         running.kill()
 
