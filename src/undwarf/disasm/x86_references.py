@@ -75,62 +75,50 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
                 here += 1
             while here > 0 and targets[here] > wanted:
                 here -= 1
-            if targets[here] == wanted:
-                if count == capacity:
-                    capacity *= 2
-                    following, sites, kinds = (
-                        longer(following, count, capacity),
-                        longer(sites, count, capacity),
-                        longer(kinds, count, capacity),
-                    )
-                following[count], sites[count], kinds[count] = (
-                    first[here],
-                    base + cython.cast(cython.ulonglong, at),
-                    CALLED,
-                )
-                first[here] = count
-                count += 1
-            continue
-        kind = TAKEN
-        relative = False
-        if byte == 0xE8 or byte == 0xE9:
-            kind, relative, value_at = CALLED, True, at + 1
-        elif (byte == 0x48 or byte == 0x4C) and code[at + 1] == 0x8D and code[at + 2] & 0xC7 == 5:
-            relative, value_at = True, at + 3
-        elif branches_too and (
-            (byte == 0x0F and code[at + 1] & 0xF0 == 0x80)
-            or (byte == 0xFF and (code[at + 1] == 0x15 or code[at + 1] == 0x25))
-        ):
-            kind, relative, value_at = CALLED, True, at + 2
-        elif constants_too and 0xB8 <= byte <= 0xBF:
-            value_at = at + 1
-        elif constants_too and byte == 0xC7:
-            value_at = at + 2
+            if targets[here] != wanted:
+                continue
+            low, kind = here, CALLED
         else:
-            continue
-        # Checked here, since indices are not.
-        if value_at + 4 > size:
-            continue
-        value = (
-            code[value_at]
-            | (cython.cast(cython.uint, code[value_at + 1]) << 8)
-            | (cython.cast(cython.uint, code[value_at + 2]) << 16)
-            | (cython.cast(cython.uint, code[value_at + 3]) << 24)
-        )
-        wanted = value
-        if relative:
-            wanted = base + cython.cast(cython.ulonglong, value_at + 4) + value
-            if value & cython.cast(cython.uint, 0x80000000):
-                wanted -= cython.cast(cython.ulonglong, 1) << 32
-        low, high = 0, total
-        while low < high:
-            middle = (low + high) >> 1
-            if targets[middle] < wanted:
-                low = middle + 1
+            kind = TAKEN
+            relative = False
+            if byte == 0xE8 or byte == 0xE9:
+                kind, relative, value_at = CALLED, True, at + 1
+            elif (byte == 0x48 or byte == 0x4C) and code[at + 1] == 0x8D and code[at + 2] & 0xC7 == 5:
+                relative, value_at = True, at + 3
+            elif branches_too and (
+                (byte == 0x0F and code[at + 1] & 0xF0 == 0x80)
+                or (byte == 0xFF and (code[at + 1] == 0x15 or code[at + 1] == 0x25))
+            ):
+                kind, relative, value_at = CALLED, True, at + 2
+            elif constants_too and 0xB8 <= byte <= 0xBF:
+                value_at = at + 1
+            elif constants_too and byte == 0xC7:
+                value_at = at + 2
             else:
-                high = middle
-        if low == total or targets[low] != wanted:
-            continue
+                continue
+            # Checked here, since indices are not.
+            if value_at + 4 > size:
+                continue
+            value = (
+                code[value_at]
+                | (cython.cast(cython.uint, code[value_at + 1]) << 8)
+                | (cython.cast(cython.uint, code[value_at + 2]) << 16)
+                | (cython.cast(cython.uint, code[value_at + 3]) << 24)
+            )
+            wanted = value
+            if relative:
+                wanted = base + cython.cast(cython.ulonglong, value_at + 4) + value
+                if value & cython.cast(cython.uint, 0x80000000):
+                    wanted -= cython.cast(cython.ulonglong, 1) << 32
+            low, high = 0, total
+            while low < high:
+                middle = (low + high) >> 1
+                if targets[middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == total or targets[low] != wanted:
+                continue
         if count == capacity:
             capacity *= 2
             following, sites, kinds = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.disasm import Flow, machine_of
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.profile.code_references import NO_CALLS, CallSites, CodeReferences, sorted_sites
+from undwarf.profile.code_references import CodeReferences, EnteringCalls, sorted_calls
 from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import Resolver
@@ -251,7 +251,7 @@ class CodeProof:
         self._returns: dict[tuple[int, int], _Return | None] = {}
         self._functions: dict[tuple[int, int], tuple[int, int]] = {}
         self._callees: dict[tuple[int, int], str] = {}
-        self._calls_to: dict[tuple[int, int, tuple[Image, ...]], dict[Image, CallSites]] = {}
+        self._calls_to: dict[tuple[int, int, tuple[Image, ...]], dict[Image, EnteringCalls]] = {}
         self._importing: dict[tuple[int, tuple[Image, ...]], list[tuple[Image, CodeReferences]]] = {}
 
     def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
@@ -329,7 +329,9 @@ class CodeProof:
         references = self._code_of(image.number).references
         return references.pointed_to(address) if references is not None else None
 
-    def calls_to(self, callee_image: Image, callee_address: int, others: tuple[Image, ...]) -> dict[Image, CallSites]:
+    def calls_to(
+        self, callee_image: Image, callee_address: int, others: tuple[Image, ...]
+    ) -> dict[Image, EnteringCalls]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_to`."""
         callees = self._code_of(callee_image.number).references
         start = callees.start_of(callee_address) if callees is not None else None
@@ -342,25 +344,27 @@ class CodeProof:
 
     def _find_calls_to(
         self, callees: CodeReferences, callee_image: Image, start: int, others: tuple[Image, ...]
-    ) -> dict[Image, CallSites]:
-        found = {callee_image: callees.calls_of(start)}
+    ) -> dict[Image, EnteringCalls]:
+        own = callees.calls_of(start)
+        # By image, whether the call before each return address is a direct one.
+        found = {callee_image: dict(zip(own.return_addresses, own.direct, strict=True))}
         for image, references in self._importers(callee_image, others):
             calls, jumpers = references.imports_of(callees, start)
-            direct = dict(zip(calls.return_addresses, calls.direct, strict=True))
-            for back in (back for jumper in jumpers for back in references.calls_of(jumper).return_addresses):
-                direct.setdefault(back, False)
-            found[image] = sorted_sites(direct)
+            found.setdefault(image, {}).update(zip(calls.return_addresses, calls.direct, strict=True))
+            for jumper in jumpers:
+                self._add(found, image, references.calls_of(jumper))
             # Others may call what jumps to the callee, as C++'s `operator delete` does to `free`.
             entries = {entry for jumper in jumpers for entry in (jumper, *references.jumping_to(jumper))}
             for other, calling in self._importers(image, others) if entries else ():
-                backs = [
-                    back for entry in entries for back in calling.imports_of(references, entry)[0].return_addresses
-                ]
-                if backs:
-                    known = found.get(other, NO_CALLS)
-                    direct = dict.fromkeys(backs, False) | dict(zip(known.return_addresses, known.direct, strict=True))
-                    found[other] = sorted_sites(direct)
-        return found
+                for entry in entries:
+                    self._add(found, other, calling.imports_of(references, entry)[0])
+        return {image: sorted_calls(calls) for image, calls in found.items()}
+
+    @staticmethod
+    def _add(found: dict[Image, dict[int, bool]], image: Image, calls: EnteringCalls) -> None:
+        """Add calls of what jumps to the callee."""
+        for back in calls.return_addresses:
+            found.setdefault(image, {}).setdefault(back, False)
 
     def _importers(self, image: Image, others: tuple[Image, ...]) -> list[tuple[Image, CodeReferences]]:
         """Those of some images that import functions of an image."""

@@ -29,7 +29,7 @@ MAX_JUMPS = 64
 """Functions that jump to another one, directly or through others, whose calls count as calls of that one."""
 
 
-class CallSites(NamedTuple):
+class EnteringCalls(NamedTuple):
     """Calls that may enter a function: their return addresses, ascending, and whether each calls it directly; others go
     to functions that jump to it."""
 
@@ -37,7 +37,7 @@ class CallSites(NamedTuple):
     direct: list[bool]
 
 
-NO_CALLS = CallSites([], [])
+NO_CALLS = EnteringCalls([], [])
 
 
 class CodeReferences:
@@ -53,14 +53,14 @@ class CodeReferences:
         self._stubs = stubs
         self._symbols = symbols
         self._pointed: dict[int, bool | None] = {}
-        self._calls: dict[int, CallSites] = {}
+        self._calls: dict[int, EnteringCalls] = {}
         self._jumps_of: dict[int, frozenset[int]] = {}
         self._entered: dict[int, tuple[list[int], set[int]]] = {}
         self._takers: dict[int, set[int]] = {}
         self._others: dict[CodeReferences, dict[int, list[str]]] = {}
         self._importing: dict[CodeReferences, bool] = {}
         self._resolved: dict[CodeReferences, dict[int, list[int]]] = {}
-        self._imported: dict[CodeReferences, dict[int, tuple[CallSites, set[int]]]] = {}
+        self._imported: dict[CodeReferences, dict[int, tuple[EnteringCalls, set[int]]]] = {}
 
     @cached_property
     def _targets(self) -> memoryview:
@@ -157,7 +157,7 @@ class CodeReferences:
             return site + 5
         return site + 6 if code == b"\xff\x15" else None
 
-    def calls_of(self, address: int) -> CallSites:
+    def calls_of(self, address: int) -> EnteringCalls:
         """The calls in this image that may enter the function at an address of it."""
         start = self.start_of(address)
         if start is None:
@@ -176,14 +176,14 @@ class CodeReferences:
                         waiting.append(jumper)
             if not found:
                 found = dict.fromkeys(self._entering(self._places_of_chosen(self, start))[0], False)
-            self._calls[start] = sorted_sites(found)
+            self._calls[start] = sorted_calls(found)
         return self._calls[start]
 
     def jumping_to(self, function: int) -> set[int]:
         """The functions of this image that jump to one of its functions."""
         return self._entering(self._places_of(function))[1]
 
-    def imports_of(self, other: "CodeReferences", address: int) -> tuple[CallSites, set[int]]:
+    def imports_of(self, other: "CodeReferences", address: int) -> tuple[EnteringCalls, set[int]]:
         """The calls in this image that may enter the function at an address of another image; the functions of this
         one that jump to it."""
         start = other.start_of(address)
@@ -194,7 +194,7 @@ class CodeReferences:
             names = self._imports_from(other).get(start, ())
             places = [place for name in names for place in self._import_places[name]]
             calls, jumpers = self._entering(places or self._places_of_chosen(other, start))
-            known[start] = sorted_sites(dict.fromkeys(calls, bool(places))), jumpers
+            known[start] = sorted_calls(dict.fromkeys(calls, bool(places))), jumpers
         return known[start]
 
     @cached_property
@@ -327,7 +327,7 @@ class CodeReferences:
         return self._own_slots.get(slot)
 
 
-def sorted_sites(found: dict[int, bool]) -> CallSites:
+def sorted_calls(found: dict[int, bool]) -> EnteringCalls:
     """Calls by their return addresses: whether each is a direct one."""
     addresses = sorted(found)
-    return CallSites(addresses, [found[one] for one in addresses])
+    return EnteringCalls(addresses, [found[one] for one in addresses])

@@ -1,12 +1,11 @@
 """Calls that may lead to a function, in all images of a recording: where the caller of one is searched for."""
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from undwarf.images import Image, ImageKind
-from undwarf.unwind.exact_paths import MAX_FUNCTION, NO_IMAGE, CodeProof, ExactPaths
+from undwarf.unwind.exact_paths import MAX_FUNCTION, NO_IMAGE, CodeEvidence, CodeProof
 from undwarf.unwind.exact_positions import CallLevel
 
 MAX_CALLS = 4096
@@ -49,7 +48,7 @@ class CallSite(NamedTuple):
 
 class CallSites:
     """Answers by the images' numbers: ``image_of`` gives one of ``count()`` images, ``call_target`` what the direct
-    call before a return address calls (0 for another one)."""
+    call before a return address calls (0 for another one), ``evidence`` the code of images, which it shares."""
 
     def __init__(
         self,
@@ -57,21 +56,20 @@ class CallSites:
         count: Callable[[], int],
         call_target: Callable[[int, int], int],
         proof: CallProof,
+        evidence: CodeEvidence,
     ) -> None:
         self._image_of = image_of
         self._count = count
         self._call_target = call_target
         self._proof = proof
-        self._paths: dict[int, ExactPaths] = {}
+        self._evidence = evidence
         self._sizes: dict[tuple[int, int], int] = {}
-        # Walkers of several threads ask.
-        self._lock = threading.RLock()
 
     def callers(self, number: int, address: int) -> list[CallSite]:
         """The direct calls of the function that holds an address, in its own image and where others import it."""
         if number == NO_IMAGE:
             return []
-        with self._lock:
+        with self._evidence.lock:
             callee = self._image_of(number)
             numbers = {callee: number} | {
                 image: other for other in range(self._count()) if (image := self._image_of(other)).kind in WITH_CALLS
@@ -90,7 +88,7 @@ class CallSites:
         Without a callee (a negative number) all calls in that function."""
         if callee_number == NO_IMAGE:
             callee_number = -1
-        with self._lock:
+        with self._evidence.lock:
             found = []
             for other, target in self._targets(number, self._call_target(number, address + 1)):
                 image = self._image_of(other)
@@ -98,7 +96,7 @@ class CallSites:
                 if function[0] != target:
                     continue
                 size = self._frame_size(image, target)
-                for site in self._paths_of(image).calls_within(*function):
+                for site in self._evidence.paths_of(image).calls_within(*function):
                     level = CallLevel.POSSIBLE
                     if callee_number >= 0:
                         level = self._proof.level(image, site - 1, self._image_of(callee_number), callee_address)
@@ -118,12 +116,6 @@ class CallSites:
             if found is not None:
                 yield other, found
 
-    def _paths_of(self, image: Image) -> ExactPaths:
-        found = self._paths.get(image.number)
-        if found is None:
-            found = self._paths[image.number] = ExactPaths(image, self._proof)
-        return found
-
     def _frame_size(self, image: Image, function: int) -> int:
         """The bytes between a function's call frame address and its stack pointer, after what its first instructions
         push and subtract; 0 where they align the stack pointer or cannot be read. Frames of variable size have more:
@@ -140,7 +132,7 @@ class CallSites:
             return 0
         sign = -1 if SUBTRACT_REGISTER.search(body) else 1
         size = RETURN_ADDRESS
-        for code in self._paths_of(image).first_instructions(function):
+        for code in self._evidence.paths_of(image).first_instructions(function):
             # push, with and without a REX prefix
             if code[0] & 0xF8 == 0x50 or (code[0] == 0x41 and code[1] & 0xF8 == 0x50):
                 size += 8

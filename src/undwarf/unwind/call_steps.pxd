@@ -15,6 +15,7 @@ cdef class CallSteps:
     cdef unsigned int saved_known
     # Proofs by caller and callee; the first of them the return address less one.
     cdef IntMap proofs
+    cdef IntMap entry_proofs
     # By address space and image, the place in `biases` of what addresses of its file are moved by.
     cdef IntMap bias_numbers
     cdef unsigned long long[::1] biases
@@ -27,10 +28,12 @@ cdef class CallSteps:
     cdef int restore(self) except? -1 nogil
     cdef bint is_code(self, unsigned long long address) except? -1 nogil
     cdef int proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
+    cdef int entry_proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
+    cdef int _level(self, unsigned long long return_address, unsigned int callee, bint entry_alone) except? -1 nogil
     cdef int step(self, unsigned long long pc, bint is_innermost, unsigned int callee) except? -1 nogil
     cdef bint next_is_false(self) except? -1 nogil
     cdef unsigned long long bias(self, unsigned int image) except? 0xFFFFFFFFFFFFFFFE nogil
-    cdef int _ask_proof(self, unsigned int caller, unsigned int callee) except? -1
+    cdef int _ask_level(self, unsigned int caller, unsigned int callee, bint entry_alone) except? -1
     cdef unsigned long long _find_bias(self, unsigned int image) except? 0xFFFFFFFFFFFFFFFE nogil
     cdef Py_ssize_t _keep_bias(self, unsigned long long bias) except? -1
     cdef unsigned int image_set(self) except? 0xFFFFFFFE nogil

@@ -36,7 +36,7 @@ class CallSteps:
         self.memory = memory
         self.registers = registers
         self.stepper = stepper
-        self.proofs = IntMap()
+        self.proofs, self.entry_proofs = IntMap(), IntMap()
         self.bias_numbers = IntMap()
         self.biases = zeros("Q", 64)
         self.bias_count = 0
@@ -45,7 +45,8 @@ class CallSteps:
 
     def forget(self) -> None:
         """Forget what is known of frames and address spaces: they have other numbers now."""
-        self.proofs, self.bias_numbers, self.set_numbers = IntMap(), IntMap(), IntMap()
+        self.proofs, self.entry_proofs = IntMap(), IntMap()
+        self.bias_numbers, self.set_numbers = IntMap(), IntMap()
         self.bias_count = 0
 
     def save(self) -> cython.int:
@@ -73,6 +74,13 @@ class CallSteps:
     def proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
         """Whether a return address proves itself as that of a call of the function of frame ``callee``, as a
         CallLevel."""
+        return self._level(return_address, callee, False)
+
+    def entry_proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
+        """As :meth:`proof`, without a search for pointers to the function: an indirect call is UNKNOWN."""
+        return self._level(return_address, callee, True)
+
+    def _level(self, return_address: cython.ulonglong, callee: cython.uint, entry_alone: cython.bint) -> cython.int:
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
@@ -89,17 +97,22 @@ class CallSteps:
             return CallLevel.POSSIBLE
         frame = self.rules.found_frame
         key = cython.cast(cython.ulonglong, frame) << 32 | callee
-        known = self.proofs.get(key)
+        known = self.entry_proofs.get(key) if entry_alone else self.proofs.get(key)
         if known < 0:
             with cython.gil:
-                known = self._ask_proof(frame, callee)
-            self.proofs.put(key, cython.cast(cython.uint, known))
+                known = self._ask_level(frame, callee, entry_alone)
+            if entry_alone:
+                self.entry_proofs.put(key, cython.cast(cython.uint, known))
+            else:
+                self.proofs.put(key, cython.cast(cython.uint, known))
         return cython.cast(cython.int, known)
 
-    def _ask_proof(self, caller: cython.uint, callee: cython.uint) -> cython.int:
+    def _ask_level(self, caller: cython.uint, callee: cython.uint, entry_alone: cython.bint) -> cython.int:
         """A function of its own, since one with Python objects takes the GIL at every call."""
         stacks = self.rules.stacks
-        found: cython.int = self.rules.source.code_evidence.call_level(
+        evidence = self.rules.source.code_evidence
+        ask = evidence.entry_level if entry_alone else evidence.call_level
+        found: cython.int = ask(
             stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
             stacks.frame_address[callee],
         )  # fmt: skip

@@ -1,15 +1,14 @@
-from undwarf.spaces.int_map cimport IntMap
+from undwarf.unwind.call_steps cimport CallSteps
 from undwarf.unwind.process_memory cimport ProcessMemory
 from undwarf.unwind.register_file cimport RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
 
 
 cdef class CallerChoice:
+    cdef CallSteps steps
     cdef RuleCache rules
     cdef ProcessMemory memory
     cdef RegisterFile registers
-    # By the frames of caller and callee.
-    cdef IntMap proofs
     # The return address that was chosen, and how well it is proven.
     cdef unsigned long long return_address
     cdef int level
@@ -21,8 +20,5 @@ cdef class CallerChoice:
         self, unsigned int frame, unsigned long long first
     ) except? 0 nogil
     cdef bint _returns_to(self, unsigned long long slot) except? -1 nogil
-    cdef int _proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
-    cdef int _ask_proof(self, unsigned int caller, unsigned int callee) except? -1
-    cdef bint _is_code(self, unsigned long long address) except? -1 nogil
     cdef bint _is_code_alone(self) except? -1 nogil
     cdef bint _holds(self, unsigned long long slot, unsigned long long word) except? -1 nogil

@@ -7,20 +7,10 @@ a stack is visibly wrong, one frame is missing. The proof of a pair of return ad
 """
 
 import cython
-from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers import RBP, RSP
-from cython.cimports.undwarf.tables.rule import rule_at
-from cython.cimports.undwarf.unwind.exact_positions import CallLevel
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.exact_positions import NEAR_SLOTS, CallLevel
 
-from undwarf.spaces.int_map import IntMap
-from undwarf.unwind.process_memory import ProcessMemory
-from undwarf.unwind.register_file import RegisterFile
-from undwarf.unwind.rule_cache import RuleCache
-
-NEAR_SLOTS = cython.declare(cython.int, 16)
-"""Words above the stack pointer in which a return address is looked for that proves itself."""
+from undwarf.unwind.call_steps import CallSteps
 
 
 @cython.final
@@ -30,11 +20,11 @@ class CallerChoice:
 
     level: cython.int
 
-    def __init__(self, rules: RuleCache, memory: ProcessMemory, registers: RegisterFile) -> None:
-        self.rules = rules
-        self.memory = memory
-        self.registers = registers
-        self.proofs = IntMap()
+    def __init__(self, steps: CallSteps) -> None:
+        self.steps = steps
+        self.rules = steps.rules
+        self.memory = steps.memory
+        self.registers = steps.registers
 
     def choose(
         self, frame: cython.uint, by_frame_pointer: cython.ulonglong, is_innermost: cython.bint
@@ -51,11 +41,11 @@ class CallerChoice:
         sp: cython.ulonglong = self.registers.values[RSP]
         frame_pointer: cython.ulonglong = self.registers.values[RBP]
         least: cython.int = CallLevel.UNKNOWN if by_frame_pointer else CallLevel.POSSIBLE
-        self.level = self._proof(by_frame_pointer, frame) if by_frame_pointer else CallLevel.IMPOSSIBLE
+        self.level = self.steps.entry_proof(by_frame_pointer, frame) if by_frame_pointer else CallLevel.IMPOSSIBLE
         if is_innermost and sp != frame_pointer:
             slot = sp + 8 if self._holds(sp, frame_pointer) else sp
             if self._returns_to(slot):
-                level = self._proof(self.return_address, frame)
+                level = self.steps.entry_proof(self.return_address, frame)
                 if level >= max(self.level, least) and (level > CallLevel.UNKNOWN or self._is_code_alone()):
                     self.level = level
                     return slot
@@ -67,46 +57,10 @@ class CallerChoice:
         slot: cython.ulonglong
         for i in range(NEAR_SLOTS):
             slot = first + 8 * cython.cast(cython.ulonglong, i)
-            if self._returns_to(slot) and self._proof(self.return_address, frame) == CallLevel.PROVEN:
+            if self._returns_to(slot) and self.steps.entry_proof(self.return_address, frame) == CallLevel.PROVEN:
                 self.level = CallLevel.PROVEN
                 return slot
         return 0
-
-    def _proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Whether a return address proves itself as that of a call of the function of frame ``callee``, as a
-        CallLevel; looks it up."""
-        key: cython.ulonglong
-        known: cython.longlong
-        self.rules.find(return_address - 1, return_address)
-        if self.rules.found_rule == RULE_UNMAPPED or self.rules.found_image == NOTHING:
-            return CallLevel.IMPOSSIBLE
-        if (
-            self.rules.found_rule < RULE_LIMIT
-            and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
-        ):
-            # A signal handler returns there.
-            return CallLevel.POSSIBLE
-        key = cython.cast(cython.ulonglong, self.rules.found_frame) << 32 | callee
-        known = self.proofs.get(key)
-        if known < 0:
-            with cython.gil:
-                known = self._ask_proof(self.rules.found_frame, callee)
-            self.proofs.put(key, cython.cast(cython.uint, known))
-        return cython.cast(cython.int, known)
-
-    def _ask_proof(self, caller: cython.uint, callee: cython.uint) -> cython.int:
-        """A function of its own, since one with Python objects takes the GIL at every call."""
-        stacks = self.rules.stacks
-        found: cython.int = self.rules.source.code_evidence.entry_level(
-            stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
-            stacks.frame_address[callee],
-        )  # fmt: skip
-        return found
-
-    def _is_code(self, address: cython.ulonglong) -> cython.bint:
-        """Whether an address is in an executable mapping; what is not gets no frame."""
-        entry: cython.Py_ssize_t = self.rules.mapping(address)
-        return entry >= 0 and self.rules.spaces.flags[entry] != 0
 
     def _is_code_alone(self) -> cython.bint:
         """Whether the image of the address that was looked up last has segments, as ELF files and jitdumps have. In
@@ -133,6 +87,6 @@ class CallerChoice:
             return False
         if self.return_address == 0:
             return False
-        if not self._is_code(self.return_address - 1):
+        if not self.steps.is_code(self.return_address - 1):
             return False
         return self.rules.follows_call(self.return_address)

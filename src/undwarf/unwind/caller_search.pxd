@@ -16,7 +16,6 @@ cdef class CallerSearch:
     # Return addresses on the stack: where they are, and their frames.
     cdef Py_ssize_t words
     cdef unsigned long long[WORDS] slots
-    cdef unsigned long long[WORDS] return_addresses
     cdef unsigned int[WORDS] frames
     # How often calls are in the stacks of other samples, once that is known.
     cdef CallCounts counts_of_calls

@@ -35,7 +35,6 @@ class CallerSearch:
     """Searches for the callers of one sample at a time; calls are kept for the next."""
 
     slots: Any
-    return_addresses: Any
     frames: Any
     images: Any
     addresses: Any
@@ -79,7 +78,6 @@ class CallerSearch:
             if self.steps.memory.fault or not self.steps.is_code(word - 1) or not self.steps.rules.follows_call(word):
                 continue
             self.slots[self.words] = slot
-            self.return_addresses[self.words] = word
             self.frames[self.words] = self.steps.rules.found_frame
             self.words += 1
         return 0

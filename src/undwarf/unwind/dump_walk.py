@@ -74,8 +74,7 @@ class DumpWalk:
         self.steps = CallSteps(rules, memory, registers, self.stepper)
         self.probed_returns = ProbedReturns(rules, memory, registers, self.stepper, self.steps)
         self.searches_callers = rules.source.has_call_sites and rules.source.machine is X86_64
-        choice = CallerChoice(rules, memory, registers)
-        self.ruleless = RulelessStepper(rules, memory, registers, self.stepper, choice)
+        self.ruleless = RulelessStepper(rules, memory, registers, self.stepper, CallerChoice(self.steps))
         self.system_calls = SystemCalls(rules, memory, registers)
         self.memo = StackMemo(rules, memory, registers, states, chain, limits.max_frames)
         self.chain = chain

@@ -44,7 +44,7 @@ class CodeProof(Protocol):
 
     def calls_to(
         self, callee_image: Image, callee_address: int, others: tuple[Image, ...], /
-    ) -> "Mapping[Image, CallSites]":
+    ) -> "Mapping[Image, EnteringCalls]":
         """By image the calls that may enter the function that holds an address, in its image and ``others``, which may
         jump there as well."""
 
@@ -65,7 +65,7 @@ class CodeProof(Protocol):
         """The function of an image whose address a slot of its global offset table has."""
 
 
-class CallSites(Protocol):
+class EnteringCalls(Protocol):
     """Calls that may enter a function."""
 
     @property
@@ -268,11 +268,10 @@ class CodeEvidence:
         self._called: dict[tuple[int, int, tuple[int, ...]], tuple[Image, int, int] | None] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         # Walkers of several threads ask.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
-    def _paths_of(self, number: int) -> ExactPaths:
-        """The positions and calls of an image."""
-        image = self._image_of(number)
+    def paths_of(self, image: Image) -> ExactPaths:
+        """The positions and calls of an image; ``lock`` must be held."""
         found = self._paths.get(image.number)
         if found is None:
             found = self._paths[image.number] = ExactPaths(image, self._proof)
@@ -280,38 +279,38 @@ class CodeEvidence:
 
     def positions(self, number: int, address: int) -> list[PathPosition]:
         """As :meth:`ExactPaths.positions`."""
-        with self._lock:
-            return self._paths_of(number).positions(address)
+        with self.lock:
+            return self.paths_of(self._image_of(number)).positions(address)
 
     def function_start(self, number: int, address: int) -> int:
         """As :meth:`CodeProof.function_start`."""
         if number == NO_IMAGE:
             return address
-        with self._lock:
+        with self.lock:
             return self._proof.function_start(self._image_of(number), address)
 
     def distance(self, number: int, start: int, end: int) -> int | None:
         """As :meth:`ExactPaths.distance`."""
-        with self._lock:
-            return self._paths_of(number).distance(start, end)
+        with self.lock:
+            return self.paths_of(self._image_of(number)).distance(start, end)
 
     def flow(self, number: int, address: int) -> tuple[int, int] | None:
         """As :meth:`ExactPaths.flow`."""
-        with self._lock:
-            return self._paths_of(number).flow(address)
+        with self.lock:
+            return self.paths_of(self._image_of(number)).flow(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers; UNKNOWN where one of them is in no image."""
         if NO_IMAGE in (number, callee_number):
             return CallLevel.UNKNOWN
-        with self._lock:
+        with self.lock:
             return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
 
     def entry_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.entry_level`, by the images' numbers; UNKNOWN where one of them is in no image."""
         if NO_IMAGE in (number, callee_number):
             return CallLevel.UNKNOWN
-        with self._lock:
+        with self.lock:
             return self._proof.entry_level(
                 self._image_of(number), address, self._image_of(callee_number), callee_address
             )
@@ -326,7 +325,7 @@ class CodeEvidence:
     def direct_calls(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
         """The calls, in its own and ``others``, the images of the process, that name the function at an address, or
         functions that jump to it; those of an image that has more than MAX_SITES are left out."""
-        with self._lock:
+        with self.lock:
             callee = self._image_of(number)
             images, order = self._images(others)
             found = []
@@ -352,7 +351,7 @@ class CodeEvidence:
         """The calls that may enter a callee without :meth:`direct_calls` in the function that is called before a return
         address (less one). If that call names none: in the functions of the callee's image that have pointers.
         ``others``: the images of the process."""
-        with self._lock:
+        with self.lock:
             images, order = self._images(others)
             callee = self._image_of(callee_number)
             calls_to = self._proof.calls_to(callee, callee_address, order)
@@ -371,10 +370,10 @@ class CodeEvidence:
                     return [self._site(at, image, calls, k) for k in range(first, last)][:MAX_SITES]
             if not self._proof.is_pointed_to(callee, callee_address):
                 return []
-            indirect = self._paths_of(at).calls_within(start, end, (Flow.INDIRECT_CALL,))
+            indirect = self.paths_of(self._image_of(at)).calls_within(start, end, (Flow.INDIRECT_CALL,))
             return [Site(at, back, start, CallLevel.POSSIBLE) for back in indirect[:MAX_SITES]]
 
-    def _calls_by_pointed(self, number: int, image: Image, calls_to: "Mapping[Image, CallSites]") -> list[Site]:
+    def _calls_by_pointed(self, number: int, image: Image, calls_to: "Mapping[Image, EnteringCalls]") -> list[Site]:
         calls = calls_to.get(image)
         if calls is None:
             return []
@@ -386,7 +385,7 @@ class CodeEvidence:
                     return []
         return found
 
-    def _site(self, number: int, image: Image, calls: CallSites, k: int) -> Site:
+    def _site(self, number: int, image: Image, calls: EnteringCalls, k: int) -> Site:
         back = calls.return_addresses[k]
         level = CallLevel.PROVEN if calls.direct[k] else CallLevel.POSSIBLE
         return Site(number, back, self._proof.function_start(image, back - 1), level)

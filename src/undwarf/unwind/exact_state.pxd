@@ -48,6 +48,7 @@ cdef class ExactState:
     cdef Py_ssize_t _correct_after_branches(
         self, Py_ssize_t count, unsigned long long pc, unsigned int frame
     ) except? -1 nogil
+    cdef Py_ssize_t _decide(self, unsigned int frame) except? -2 nogil
     cdef Py_ssize_t _take(self, Py_ssize_t candidate, Py_ssize_t count, Py_ssize_t depth) except? -1 nogil
     cdef int _find_candidates(self, unsigned long long pc, unsigned int frame, Py_ssize_t skipped) except? -1 nogil
     cdef int _count_lateness(self) except? -1 nogil

@@ -60,15 +60,14 @@ class ExactState:
         self.reach = REACH
         self.one_late = self.later = 0
         self.counts = None
-        self.samples = self.fitting = self.corrected = self.returned = self.unproven = 0
+        self.samples = self.fitting = self.corrected = self.returned = self.unproven = self.followed = 0
 
     def decide_with(self, counts: CallCounts) -> None:
         """Decide between states that are proven alike by how often their calls are in stacks; the other counts begin
         again."""
         self.counts = counts
         self.callers.use_counts(counts)
-        self.samples = self.fitting = self.corrected = self.returned = self.unproven = 0
-        self.followed = 0
+        self.samples = self.fitting = self.corrected = self.returned = self.unproven = self.followed = 0
 
     def take_over(self, other: ExactState) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Continue with the counts of another one."""
@@ -106,9 +105,7 @@ class ExactState:
             return 1
         self._find_candidates(pc, frame, 1)
         self._count_lateness()
-        best = self.candidates.only()
-        if best < 0 and self.counts is not None:
-            best = self.candidates.likeliest(frame, self.counts)
+        best = self._decide(frame)
         self.chain[count] = frame
         self.states.count = 0
         self.states.keep(0, True)
@@ -118,6 +115,13 @@ class ExactState:
             self.unproven += 1
             return 1
         return self._take(best, count, 1)
+
+    def _decide(self, frame: cython.uint) -> cython.Py_ssize_t:
+        """The candidate that is true, -1 where that is open; ``frame``: the one whose positions they are."""
+        best: cython.Py_ssize_t = self.candidates.only()
+        if best < 0 and self.counts is not None:
+            best = self.candidates.likeliest(frame, self.counts)
+        return best
 
     def _take(
         self, candidate: cython.Py_ssize_t, count: cython.Py_ssize_t, depth: cython.Py_ssize_t
@@ -168,9 +172,7 @@ class ExactState:
             if self.late_branches.back:
                 best = self.candidates.entered_from(self.late_branches.back)
             if best < 0:
-                best = self.candidates.only()
-            if best < 0 and self.counts is not None:
-                best = self.candidates.likeliest(frame, self.counts)
+                best = self._decide(frame)
         self.steps.restore()
         for i in range(1, added):
             self.states.keep(i, False)

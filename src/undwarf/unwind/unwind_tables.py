@@ -93,7 +93,7 @@ class UnwindTables(ImageTable):
         from undwarf.unwind.call_sites import CallSites  # not at the top: few recordings need them
 
         assert self._proof is not None
-        return CallSites(self.image, lambda: len(self._keys), self.call_target, self._proof())
+        return CallSites(self.image, lambda: len(self._keys), self.call_target, self._proof(), self.code_evidence)
 
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""
