@@ -347,8 +347,8 @@ class ProfileFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileOptions:
-    """What a profile has: which samples, and what is known of each frame. The defaults have everything that the
-    recording's files describe; less is faster.
+    """Which samples a profile has, and which attributes its frames have. By default these are all that the recording's
+    files describe; fewer take less time.
 
     ``filters`` select samples. ``jobs``: unwinding threads (default: one per CPU, at most 8). ``by_time``: samples in
     order of time, else as recorded. ``runtime``: frames keep their address in the process. ``max_stack``: the most user
@@ -1722,7 +1722,7 @@ class Limits(NamedTuple):
     callers_followed: int = 16
     """Functions of a program without DWARF that are looked into to tell what one of them is given."""
     inferred_instructions: int = 20000
-    """Instructions of a function without DWARF whose values are told by what they are used as."""
+    """Instructions of a function without DWARF whose values get types from how they are used."""
     call_scan_bytes: int = 8 << 20
     """Code of a program without DWARF in which callers of functions are looked for."""
     flow_visits: int = 24

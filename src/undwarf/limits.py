@@ -136,7 +136,7 @@ class Limits(NamedTuple):
     callers_followed: int = 16
     """Functions of a program without DWARF that are looked into to tell what one of them is given."""
     inferred_instructions: int = 20_000
-    """Instructions of a function without DWARF whose values are told by what they are used as."""
+    """Instructions of a function without DWARF whose values get types from how they are used."""
     call_scan_bytes: int = 8 << 20
     """Code of a program without DWARF in which callers of functions are looked for."""
     flow_visits: int = 24

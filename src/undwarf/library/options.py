@@ -68,8 +68,8 @@ class OptionKeywords(FileKeywords, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileOptions:
-    """What a profile has: which samples, and what is known of each frame. The defaults have everything that the
-    recording's files describe; less is faster.
+    """Which samples a profile has, and which attributes its frames have. By default these are all that the recording's
+    files describe; fewer take less time.
 
     ``filters`` select samples. ``jobs``: unwinding threads (default: one per CPU, at most 8). ``by_time``: samples in
     order of time, else as recorded. ``runtime``: frames keep their address in the process. ``max_stack``: the most user

@@ -9,7 +9,7 @@ from cython.cimports.undwarf.integer_constants import NOTHING
 from undwarf.column import zeros
 
 WIDEST = cython.declare(cython.Py_ssize_t, 24)
-"""Bytes of the longest number with a point and a comma."""
+"""Bytes of the longest number, with its decimal point and the separator after it."""
 
 
 @cython.cfunc

@@ -358,8 +358,8 @@ class StackFrame(RegisterLocations):
     @cython.cfunc
     @cython.exceptval(-1)
     def _escape_as_one(self, frame: cython.int, found: cython.int) -> cython.int:
-        """A stack address becomes one of several pointees: stores through it store values of the declared
-        pointer type."""
+        """A stack slot's address is stored where pointers to other objects are stored too: what is written through
+        such a pointer has the declared type."""
         self.escape(frame)
         leads: cython.bint = self.base_of(found) == OBJECT and self.oracle.graph.is_pointer(self.type_of(found))
         pointer: cython.int = self.held(self.type_of(found), 0, 8) if leads else NOTHING

@@ -59,8 +59,8 @@ _ANY_INDEX = 1 << 60
 
 class TypeOracle:
     """The queries of one function's data flow. ``low`` and ``high``: the function's range; ``listing``: its
-    instructions; ``told``: inferred variables in its frame, if it has no described ones; ``variables``: undescribed
-    globals by address, as inferred from this function."""
+    instructions; ``inferred``: variables in its frame that were inferred, where DWARF describes none; ``variables``:
+    globals that DWARF does not describe, by address, as inferred from this function."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class TypeOracle:
         low: int,
         high: int,
         listing: Listing,
-        told: tuple[Place, ...] = (),
+        inferred: tuple[Place, ...] = (),
         variables: "Mapping[int, GlobalVariable] | None" = None,
     ) -> None:
         self.program = program
@@ -102,7 +102,7 @@ class TypeOracle:
         self._pointing = found.pointing_rows
         """Variables whose value is the address of a stack slot."""
         self.has_pointed = len(self._pointing) > 0
-        self._told = told
+        self._inferred = inferred
         known = GlobalLookup(program, variables)
         self.variable_of, self.global_at = known.variable_of, known.global_at
         self._in_frame = found.in_frame
@@ -110,8 +110,8 @@ class TypeOracle:
         self.in_registers, self.outliving_scope, self.seeds = found.register_rows, found.outliving_scope, found.seeds
         """``seeds``: register and value id of each location, -1 if not computed yet."""
         self.in_frame = found.frame_rows
-        if told:
-            more, used = table_of(told, low, self.size).rows, len(self.in_frame)
+        if inferred:
+            more, used = table_of(inferred, low, self.size).rows, len(self.in_frame)
             self.in_frame = longer(self.in_frame, used, used + len(more))
             self.in_frame[used:] = more
         self.placing = self._placing()
@@ -137,7 +137,7 @@ class TypeOracle:
     def frame_place(self, number: int) -> Place:
         """The location of a variable in memory, by its number among those."""
         further = number - len(self._in_frame)
-        return self.places[self._in_frame[number]] if further < 0 else self._told[further]
+        return self.places[self._in_frame[number]] if further < 0 else self._inferred[further]
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def locations_starting_at(self, offset: int, stack: Value | None) -> list[Place]:

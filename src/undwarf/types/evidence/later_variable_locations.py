@@ -57,9 +57,9 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 pc, follow = instructions.address_of(at), instructions[at]
                 # A location that starts where a register is written is of the new value.
                 kept = held.keys() - (set(follow.writes) - set(follow.reads))
-                told = [(value, held[one]) for one in kept for value in tracker.oracle.declared_values(one, pc)]
-                if told:
-                    found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
+                declared = [(value, held[one]) for one in kept for value in tracker.oracle.declared_values(one, pc)]
+                if declared:
+                    found.update((value[1], value[4]) for value, apart in declared if _is_said(tracker, value, apart))
                     break
         else:
             for one in blocks.successors(number) if held and at == end else ():

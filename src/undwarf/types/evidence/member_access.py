@@ -211,11 +211,11 @@ def _is_next_array_element(tracker: Tracker, k: int, operand: Memory, where: Val
         return False
     canonical = graph.canonical(t)
     base = tracker.register(operand.base)
-    told = oracle.declared_values(operand.base, tracker.flow.instructions.address_of(k))
+    declared = oracle.declared_values(operand.base, tracker.flow.instructions.address_of(k))
     further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
     further = further and 0 <= operand.displacement < whole
-    if told:
-        if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
+    if declared:
+        if any(graph.canonical(one[1]) != canonical for one in declared) or all(one[4] or one[2] for one in declared):
             return False
     elif not oracle.containers.knows_mentioned and not further:
         return False
