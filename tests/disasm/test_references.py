@@ -7,7 +7,7 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.disasm.x86_encoding import CALLED, TAKEN
-from undwarf.disasm.x86_references import References
+from undwarf.disasm.x86_references import References, pointers_in
 
 START = 0x401000
 
@@ -60,3 +60,16 @@ def test_any_bytes_as_a_search_would_have_it() -> None:
                     wanted.setdefault(target, []).append((kind, START + match.start()))
         targets = sorted(wanted)
         assert of(code, *targets) == [wanted[target] for target in targets]
+
+
+def test_words_of_data_that_are_targets() -> None:
+    targets = zeros("Q", 1000)
+    for number in range(1000):
+        targets[number] = START + 16 * number
+    words = [START + 16 * 7, START + 8, 0, START + 16 * 999, START + 16 * 1000, (1 << 64) - 1]
+    data = b"".join(word.to_bytes(8, "little") for word in words) + b"\1\2\3"
+    assert pointers_in(memoryview(data), targets) == {START + 16 * 7, START + 16 * 999}
+
+
+def test_data_without_targets_has_no_pointers() -> None:
+    assert pointers_in(memoryview(bytes(64)), zeros("Q", 0)) == set()

@@ -67,6 +67,12 @@ def with_flow(flows: Any, flow: cython.uint) -> list[int]:
     return [k for k in range(flows.shape[0]) if flows[k] == flow]
 
 
+@cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)
+def with_flows(flows: Any, wanted: cython.uint) -> list[int]:
+    """The instructions whose flow, without TARGETED, is one of some, given as bits."""
+    return [k for k in range(flows.shape[0]) if wanted >> (flows[k] & 15) & 1]
+
+
 @cython.locals(templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t)
 def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> list[int]:
     """The instructions whose template has a flag."""

@@ -12,11 +12,15 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm.x86_encoding import CALLED, TAKEN
-from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import longer, zeros
 
-__all__ = ["References"]
+__all__ = ["References", "pointers_in"]
+
+FILTER_BITS = cython.declare(cython.Py_ssize_t, 32)
+"""Bits of the filter for each target, at least: most bytes of code are not part of a reference, and only one in so many
+of those is searched for."""
 
 
 class References:
@@ -41,6 +45,53 @@ class References:
         return sorted(found)
 
 
+def pointers_in(data: Any, targets: Any) -> set[int]:
+    """Those of some addresses (Q, ascending) that words of data have: 8 bytes each, in this machine's byte order."""
+    return set(_find_pointers(data[: len(data) & ~7].cast("Q"), targets, _filter_of(targets)))
+
+
+@cython.locals(
+    targets="const unsigned long long[::1]", bits="unsigned char[::1]", i=cython.Py_ssize_t, mask=cython.ulonglong,
+    at=cython.ulonglong,
+)  # fmt: skip
+def _filter_of(targets: Any) -> Any:
+    """Bits (B), a power of two of bytes, of which those of all targets are set."""
+    size: int = 64
+    while 8 * size < FILTER_BITS * len(targets):
+        size *= 2
+    bits = zeros("B", size)
+    mask = 8 * size - 1
+    for i in range(targets.shape[0]):
+        at = (targets[i] * GOLDEN_RATIO) >> 24 & mask
+        bits[at >> 3] |= 1 << (at & 7)
+    return bits
+
+
+@cython.locals(
+    words="const unsigned long long[::1]", targets="const unsigned long long[::1]", bits="const unsigned char[::1]",
+    i=cython.Py_ssize_t, mask=cython.ulonglong, at=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t,
+    middle=cython.Py_ssize_t, wanted=cython.ulonglong,
+)  # fmt: skip
+def _find_pointers(words: Any, targets: Any, bits: Any) -> list[int]:
+    found = []
+    mask = 8 * bits.shape[0] - 1
+    for i in range(words.shape[0]):
+        wanted = words[i]
+        at = (wanted * GOLDEN_RATIO) >> 24 & mask
+        if not bits[at >> 3] >> (at & 7) & 1:
+            continue
+        low, high = 0, targets.shape[0]
+        while low < high:
+            middle = (low + high) >> 1
+            if targets[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low < targets.shape[0] and targets[low] == wanted:
+            found.append(wanted)
+    return found
+
+
 @cython.locals(
     code="const unsigned char[::1]", targets="const unsigned long long[::1]", first="unsigned int[::1]",
     following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
@@ -48,7 +99,7 @@ class References:
     capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t,
     total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, branches_too=cython.bint,
     kind=cython.uchar, byte=cython.uchar, base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
-    here=cython.Py_ssize_t,
+    here=cython.Py_ssize_t, bits="const unsigned char[::1]", mask=cython.ulonglong, bit=cython.ulonglong,
 )  # fmt: skip
 def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool, branches: bool) -> Any:
     """(index of the next one I, address Q, kind B) of all references; fills ``first``."""
@@ -63,6 +114,8 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
     following, sites, kinds = zeros("I", capacity), zeros("Q", capacity), zeros("B", capacity)
     if total == 0:
         return following, sites, kinds
+    bits = _filter_of(targets)
+    mask = 8 * bits.shape[0] - 1
     here = 0
     for at in range(size - 4):
         byte = code[at]
@@ -110,6 +163,9 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
                 wanted = base + cython.cast(cython.ulonglong, value_at + 4) + value
                 if value & cython.cast(cython.uint, 0x80000000):
                     wanted -= cython.cast(cython.ulonglong, 1) << 32
+            bit = (wanted * GOLDEN_RATIO) >> 24 & mask
+            if not bits[bit >> 3] >> (bit & 7) & 1:
+                continue
             low, high = 0, total
             while low < high:
                 middle = (low + high) >> 1

@@ -12,9 +12,13 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from undwarf.column import zeros
 from undwarf.disasm import Flow, machine_of
+from undwarf.disasm.listing_search import with_flows
+from undwarf.elf.headers import EM_X86_64, PF_X
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.profile.code_references import CodeReferences, EnteringCalls, sorted_calls
+from undwarf.profile.direct_calls import DirectCalls
 from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import Resolver
@@ -25,7 +29,7 @@ from undwarf.unwind.exact_positions import CallLevel
 from undwarf.unwind.provenance import Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from undwarf.unwind.arch import Calls
 
@@ -41,13 +45,14 @@ _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
 """What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
 no-operation so that debuggers find the function by the address less one."""
 _DYNAMIC_LINKER = ("ld-", "ld.so")
-_JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
+_DIRECT_JUMPS = 1 << Flow.JUMP | 1 << Flow.BRANCH
 _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
 """Sources of rules that state them for each instruction."""
 _CHECKED = (ImageKind.FILE, ImageKind.VDSO)
 """Kinds of images whose code is that of a file, which the process does not change."""
 
 
+DIRECT = "direct call"
 IMPORT = "import"
 CHOSEN = "function chosen at run time"
 INDIRECT = "indirect call"
@@ -103,11 +108,11 @@ class _Code:
         self.elf = image.elf
         self.machine = machine_of(self.elf.machine) if self.elf is not None else None
         table = resolver.table(image)
-        empty = memoryview(b"").cast("B")
-        self._ranges = [table.ranges() if table is not None else (empty, empty)]
+        empty = zeros("Q", 0)
+        self.ranges = [table.ranges() if table is not None else (empty, empty)]
         self._rules: UnwindTable | None = None
         if self.elf is not None:
-            self._ranges.append(resolver.described(image, self.elf))
+            self.ranges.append(resolver.described(image, self.elf))
             self._rules = UnwindTable.from_elf(self.elf, _DESCRIBED, limits=resolver.options.limits)
         self._stubs = resolver.stubs(image)
         self._stub_ranges = self._stubs.ranges() if self._stubs is not None else []
@@ -119,7 +124,7 @@ class _Code:
         """The start and end of the function at an address, as the symbols and the unwind information together have it;
         where neither has one, the gap between its neighbours, and False."""
         start, end, known = 0, 1 << 64, False
-        for starts, ends in self._ranges:
+        for starts, ends in self.ranges:
             at = bisect_right(starts, address)
             if at < len(starts):
                 end = min(end, starts[at])
@@ -160,7 +165,7 @@ class _Code:
         if self.elf is None or self._symbols is None:
             return None
         exports = self._exported is not None
-        return CodeReferences(self.elf, self._ranges[-1][0], self._stubs, self._symbols, exports=exports)
+        return CodeReferences(self.elf, self.ranges[-1][0], self._stubs, self._symbols, exports=exports)
 
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""
@@ -176,14 +181,13 @@ class _Code:
         if code is None or self.machine is None:
             return _Exits((), False)
         listing = self.machine.listing(bytes(code), start)
-        jumps = [(k, flow & 15) for k, flow in enumerate(listing.flows) if flow & 15 in _JUMPS]
-        targets = {listing.targets[k] for k, flow in jumps if flow != Flow.INDIRECT_JUMP}
-        if len(listing) and listing.flows[len(listing) - 1] & 15 in (Flow.NEXT, Flow.BRANCH):
-            targets.add(end)
-        anywhere = any(
-            flow == Flow.INDIRECT_JUMP and not self._has_frame(start + listing.offsets[k]) for k, flow in jumps
-        )
-        return _Exits(tuple(sorted(target for target in targets if not start <= target < end)), anywhere)
+        flows, targets, offsets = listing.flows, listing.targets, listing.offsets
+        outside = {target for k in with_flows(flows, _DIRECT_JUMPS) if not start <= (target := targets[k]) < end}
+        if len(listing) and flows[len(listing) - 1] & 15 in (Flow.NEXT, Flow.BRANCH):
+            outside.add(end)
+        indirect = with_flows(flows, 1 << Flow.INDIRECT_JUMP)
+        anywhere = any(not self._has_frame(start + offsets[k]) for k in indirect)
+        return _Exits(tuple(sorted(outside)), anywhere)
 
     def _has_frame(self, address: int) -> bool:
         """Whether the stack pointer is not where the function was entered with it: a tail call gives the frame up
@@ -263,7 +267,7 @@ class CodeProof:
         target, indirect, name = found
         if target is not None and caller[0] == callee[0] and target == self._function_of(callee)[0]:
             # Most pairs are of this kind; none of them needs what follows.
-            return Verdict.PROVEN, "direct call"
+            return Verdict.PROVEN, DIRECT
         if callee not in self._callees:
             self._callees[callee] = self._problem_of(*callee)
         problem = self._callees[callee]
@@ -288,12 +292,27 @@ class CodeProof:
         if image != inner:
             start = end = 0
         if target == start:
-            return Verdict.PROVEN, "direct call" if name is None else "import by name"
+            return Verdict.PROVEN, DIRECT if name is None else "import by name"
         if start < target < end:
             return Verdict.CONSISTENT, "call into the function"
         if indirect or code.may_reach(target, start, end) or self._runs_haskell(*caller):
             return Verdict.CONSISTENT, "jump from what is called"
         return Verdict.CONTRADICTED, "the call is of another function"
+
+    def direct_calls(self, image: memoryview, address: memoryview) -> DirectCalls:
+        """The direct calls between frames: (I) and (Q) as for :class:`DirectCalls`."""
+        found = DirectCalls(image, address)
+        found.find(len(self._images), lambda number: self._code_of(number).ranges, self._code_in)
+        return found
+
+    def _code_in(self, number: int) -> "Iterator[tuple[int, memoryview]]":
+        """The address and bytes of an image's x86-64 code, if the process does not change it."""
+        image = self._images[number]
+        if image.kind in _CHECKED and image.elf is not None and image.elf.machine == EM_X86_64:
+            for segment in image.elf.loads:
+                code = image.elf.read(segment.address, segment.file_size) if segment.flags & PF_X else None
+                if code is not None:
+                    yield segment.address, code
 
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
@@ -512,9 +531,14 @@ def check_calls(profile: Profile, proof: CodeProof) -> list[CallPair]:
     weights = sums(number, passing, len(pairs))
     outermost = {one for one, above in zip(frame, parent, strict=True) if above == NONE}
     sites = list(zip(profile.frames.image, profile.frames.address, strict=True))
+    callers, callees = pairs.high(), pairs.low()
+    direct = proof.direct_calls(profile.frames.image, profile.frames.address).are_calls(callers, callees)
     found = []
-    for caller, callee, count in zip(pairs.high(), pairs.low(), weights, strict=True):
+    for caller, callee, count, is_direct in zip(callers, callees, weights, direct, strict=True):
         if caller == NONE:
+            continue
+        if is_direct:
+            found.append(CallPair(caller, callee, count, Verdict.PROVEN, DIRECT))
             continue
         verdict, reason = proof.verdict(sites[caller], sites[callee])
         if reason == NO_CALL:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.disasm import Flow, machine_of
+from undwarf.disasm.listing_search import with_flows
 from undwarf.disasm.x86_encoding import CALLED, TAKEN
-from undwarf.disasm.x86_references import References
+from undwarf.disasm.x86_references import References, pointers_in
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64, ET_EXEC, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.symbols.elf_symtab import relocations_of_types
@@ -19,6 +20,7 @@ from undwarf.symbols.plt import Stubs
 from undwarf.types.sources.data_symbols import DataSymbols
 
 R_X86_64_RELATIVE = 8
+_JUMPS = 1 << Flow.JUMP | 1 << Flow.BRANCH | 1 << Flow.INDIRECT_JUMP
 MAX_CODE = 1 << 20
 """Bytes of a function that are decoded."""
 MAX_LAST = 1 << 12
@@ -96,12 +98,11 @@ class CodeReferences:
     def _words(self) -> set[int]:
         """All words of data that are the start of a function: pointers, addends of relocations, dynamic symbols."""
         found: set[int] = set()
-        starts = set(self._starts)
         for section in self._elf.sections:
             if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC:
                 data = self._elf.section_data(section)
                 if data is not None:
-                    found |= starts.intersection(data[: len(data) & ~7].cast("Q"))
+                    found |= pointers_in(data, self._starts)
         return found
 
     def start_of(self, address: int) -> int | None:
@@ -141,12 +142,7 @@ class CodeReferences:
             found: frozenset[int] = frozenset()
             if code is not None and machine is not None:
                 listing = machine.listing(bytes(code), start)
-                jumps = (int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP))
-                found = frozenset(
-                    start + offset
-                    for offset, flow in zip(listing.offsets, listing.flows, strict=True)
-                    if flow & 15 in jumps
-                )
+                found = frozenset(start + listing.offsets[k] for k in with_flows(listing.flows, _JUMPS))
             self._jumps_of[start] = found
         return self._jumps_of[start]
 
@@ -210,8 +206,9 @@ class CodeReferences:
             data = elf.section_data(section) if section.type == SHT_RELA else None
             if data is not None:
                 kinds = (R_X86_64_RELATIVE,) * 3
-                rows = relocations_of_types(data, elf.is_64, False, True, kinds, elf.limits.symbols)
-                found.update({at: to for at, _k, _s, to in rows if table.address <= at < table.address + table.size})
+                within = table.address, table.address + table.size
+                rows = relocations_of_types(data, elf.is_64, False, True, kinds, elf.limits.symbols, within)
+                found.update({at: to for at, _k, _s, to in rows})
         return found
 
     @cached_property
@@ -284,18 +281,27 @@ class CodeReferences:
         """The imported names that another image defines, by the start of the function."""
         if other not in self._others:
             made = self._others[other] = {}
-            for name in self._import_places:
-                start = other.function_named(name)
-                if start is not None:
-                    made.setdefault(start, []).append(name)
+            defined = other.functions_by_name
+            for name in sorted(self._import_places.keys() & defined.keys()):
+                made.setdefault(defined[name], []).append(name)
         return self._others[other]
 
     def imports_any_of(self, other: "CodeReferences") -> bool:
         """Whether this image imports functions of another one."""
         if other not in self._importing:
-            resolved = any(other.resolver(name) is not None for name in self._import_places)
+            resolved = self._chooses or not other.resolvers.keys().isdisjoint(self._import_places)
             self._importing[other] = resolved or bool(self._imports_from(other))
         return self._importing[other]
+
+    @cached_property
+    def _chooses(self) -> bool:
+        """Whether a stub calls what a resolver without a symbol chooses."""
+        return any(name.startswith(RESOLVER) for name in self._import_places)
+
+    @property
+    def resolvers(self) -> dict[str, int]:
+        """As :attr:`DataSymbols.resolvers`."""
+        return self._symbols.resolvers
 
     def takers(self, start: int) -> set[int]:
         """The functions with a pointer to one in their code."""
@@ -314,9 +320,10 @@ class CodeReferences:
         start = self.start_of(address)
         return start is not None and self.resolver(name) in self.takers(start)
 
-    def function_named(self, name: str) -> int | None:
-        """As :meth:`DataSymbols.function_named`."""
-        return self._symbols.function_named(name) if self._exports else None
+    @property
+    def functions_by_name(self) -> dict[str, int]:
+        """The functions that other images may be linked against."""
+        return self._symbols.functions_by_name if self._exports else {}
 
     def imported_in(self, slot: int) -> str | None:
         """The name that a slot of the global offset table imports."""

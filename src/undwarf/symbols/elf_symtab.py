@@ -187,17 +187,24 @@ def columns_for(count: int) -> tuple[Any, Any, Any, Any, Any]:
     two=cython.ulonglong,
     three=cython.ulonglong,
     symbol=cython.ulonglong,
+    place=cython.ulonglong,
+    addend=cython.ulonglong,
+    low=cython.ulonglong,
+    high=cython.ulonglong,
     room=cython.Py_ssize_t,
 )
 def relocations_of_types(
-    table: Any, is_64: bool, big_endian: bool, has_addends: bool, types: tuple[int, int, int], limit: int
-) -> list[tuple[int, int, int, int]]:
-    """(address, type, symbol, addend) of relocations of one of three types (gABI, "Relocation")."""
+    table: Any, is_64: bool, big_endian: bool, has_addends: bool, types: tuple[int, int, int], limit: int,
+    within: tuple[int, int] = (0, 0xFFFFFFFFFFFFFFFF),
+) -> list[tuple[int, int, int, int]]:  # fmt: skip
+    """(address, type, symbol, addend) of relocations of one of three types (gABI, "Relocation"), from an address up to
+    another one."""
     data = table
     wide = is_64
     big = big_endian
     addends = has_addends
     one, two, three = types
+    low, high = within
     stride = (24 if addends else 16) if wide else (12 if addends else 8)
     n = data.shape[0] // stride
     room = limit
@@ -214,15 +221,14 @@ def relocations_of_types(
             symbol = info >> 8
         if kind != one and kind != two and kind != three:
             continue
+        place = integer_at(data, at, 8 if wide else 4, big)
+        if not low <= place < high:
+            continue
         if room == 0:
             break
         room -= 1
-        if wide:
-            found.append(
-                (integer_at(data, at, 8, big), kind, symbol, integer_at(data, at + 16, 8, big) if addends else 0)
-            )
-        else:
-            found.append(
-                (integer_at(data, at, 4, big), kind, symbol, integer_at(data, at + 8, 4, big) if addends else 0)
-            )
+        addend = 0
+        if addends:
+            addend = integer_at(data, at + 16, 8, big) if wide else integer_at(data, at + 8, 4, big)
+        found.append((place, kind, symbol, addend))
     return found

@@ -125,6 +125,11 @@ class DataSymbols:
         return found if found >= 0 else None
 
     @cached_property
+    def functions_by_name(self) -> dict[str, int]:
+        """What :meth:`function_named` gives, of all names."""
+        return {name: address for name, address in self._places.items() if address >= 0}
+
+    @cached_property
     def resolvers(self) -> dict[str, int]:
         """The functions that choose at run time what a name stands for (ifunc), by name."""
         return {name: value for what, value, _size, name in self._rows if what == _IFUNC}
