@@ -15,14 +15,17 @@ from undwarf.images import ImageStore
 from undwarf.profile.call_proof import CodeProof
 from undwarf.symbols.resolver import Resolver
 from undwarf.unwind.arch import X86_64
-from undwarf.unwind.exact_paths import MAX_POSITIONS, ExactPaths
+from undwarf.unwind.exact_paths import ExactPaths
 from undwarf.unwind.exact_positions import ALL_PATHS, REACH, Position
+from undwarf.unwind.path_positions import PathPositions
 
 BUILD = build.Build()
 Identity = namedtuple("Identity", "build_id major minor inode generation", defaults=(b"", 0, 0, 0, 0))
 STACK = 0x7FFF00000000
 REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")
 EXACT_IP = 0x4000
+MOST = 96
+"""Positions of one address, at most."""
 CODE = """
     .macro function name
     .globl \\name
@@ -83,10 +86,38 @@ at_target: hlt
     .endr
     hlt
     end fan
+    function framed
+    push %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset rbp, -16
+    mov %rsp, %rbp
+    .cfi_def_cfa_register rbp
+at_framed_call: call *%rax
+at_framed_back: pop %rbp
+    .cfi_def_cfa rsp, 8
+    ret
+    end framed
+    function pointed
+    nop
+    ret
+    end pointed
+    function again
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    mov %edi, %ebx
+at_again: nop
+at_again_call: call again
+at_again_back: pop %rbx
+    .cfi_adjust_cfa_offset -8
+at_again_ret: ret
+    end again
     function _start
     .cfi_undefined rip
     call outer
-in_start: hlt
+in_start: lea framed(%rip), %rax
+    call framed
+in_start_2: call again
+in_start_3: hlt
     end _start
 """
 
@@ -107,13 +138,19 @@ def paths(program: Path) -> ExactPaths:
     return ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)))
 
 
+def reached(paths: ExactPaths, address: int, reach: int = REACH) -> list[tuple[int, int, int, int, int, int]]:
+    return PathPositions().rows(paths.flows, address, reach)
+
+
 def positions(paths: ExactPaths, address: int, steps: int = 1) -> set[tuple[Position, int, int]]:
     """(position, address, return address) of all that are so many instructions from an address."""
-    return {(one.position, one.address, one.return_address) for one in paths.positions(address) if one.steps == steps}
+    return {
+        (kind, to, back) for kind, to, back, _levels, distance, _weight in reached(paths, address) if distance == steps
+    }
 
 
 def test_the_first_position_is_the_instruction_itself(paths: ExactPaths, at: dict[str, int]) -> None:
-    assert paths.positions(at["leaf"])[0] == (Position.IN_FRAME, at["leaf"], 0, 0, 0, ALL_PATHS)
+    assert reached(paths, at["leaf"])[0] == (Position.IN_FRAME, at["leaf"], 0, 0, 0, ALL_PATHS)
 
 
 def test_a_push_goes_on_to_the_next_instruction(paths: ExactPaths, at: dict[str, int]) -> None:
@@ -127,8 +164,9 @@ def test_a_call_enters_its_target_and_comes_back(paths: ExactPaths, at: dict[str
 
 
 def test_a_callee_of_a_callee_returns_to_both(paths: ExactPaths, at: dict[str, int]) -> None:
-    (found,) = [one for one in paths.positions(at["in_outer"] - 5) if one.levels == 2 and one.address == at["leaf"]]
-    assert (found.position, found.return_address, found.steps) == (Position.IN_CALLEE, at["in_outer"], 3)
+    (found,) = [one for one in reached(paths, at["in_outer"] - 5) if one[3] == 2 and one[1] == at["leaf"]]
+    kind, _address, back, _levels, distance, _weight = found
+    assert (kind, back, distance) == (Position.IN_CALLEE, at["in_outer"], 3)
 
 
 def test_a_return_leaves_the_function(paths: ExactPaths, at: dict[str, int]) -> None:
@@ -159,33 +197,47 @@ def test_an_indirect_jump_may_have_returned_already(paths: ExactPaths, at: dict[
 
 
 def test_positions_are_bounded(paths: ExactPaths, at: dict[str, int]) -> None:
-    assert len(paths.positions(at["endless"])) == 1
-    found = paths.positions(at["fan"])
-    assert len(found) <= MAX_POSITIONS
-    assert max(one.steps for one in found) <= REACH
+    assert len(reached(paths, at["endless"])) == 1
+    found = reached(paths, at["fan"])
+    assert len(found) <= MOST
+    assert max(distance for *_address, distance, _weight in found) <= REACH
+
+
+def test_no_position_is_further_than_the_reach(paths: ExactPaths, at: dict[str, int]) -> None:
+    assert [distance for *_address, distance, _weight in reached(paths, at["fan"], 1)] == [0, 1, 1]
 
 
 def test_code_that_is_not_there_has_no_successors(paths: ExactPaths) -> None:
-    assert len(paths.positions(0x12345)) == 1
+    assert len(reached(paths, 0x12345)) == 1
 
 
 def walked(
-    program: Path, ip: int, words: list[int], sp: int = 0, misc: int = EXACT_IP | 2
+    program: Path, ip: int, words: list[int], sp: int = 0, misc: int = EXACT_IP | 2, before: int = 0, **registers: int
 ) -> tuple[list[str], StopReason, list[int]]:
     """(names from the innermost outwards, why the stack ended, provenances) of a precise sample with these words on its
-    stack, the stack pointer at word ``sp``."""
-    memory = struct.pack(f"<{len(words) - sp}Q", *words[sp:])
+    stack, the stack pointer at word ``sp``, and these registers. ``before``: at this word, and with a frame pointer
+    there, an ordinary sample was taken before."""
     attr = build.Attr(
-        sample_type=build.PLAIN | build.REGS_USER | build.STACK_USER, regs=(1 << len(REGISTERS)) - 1, stack=len(memory)
+        sample_type=build.PLAIN | build.REGS_USER | build.STACK_USER,
+        regs=(1 << len(REGISTERS)) - 1,
+        stack=8 * len(words),
     )
+
+    def sample(at: int, time: int, misc: int, **registers: int) -> bytes:
+        known = {"ax": 1, "bp": 0x99, "sp": STACK + 8 * at, "ip": ip} | registers
+        regs = [known.get(name, 0) for name in REGISTERS]
+        memory = struct.pack(f"<{len(words)}Q", *words[at:], *[0] * at)
+        return BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=time, misc=misc)
+
     (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
     mapped = {"start": code.address, "length": code.memory_size, "pgoff": code.offset, "where": (0, 0, 0, 0)}
-    regs = [1, 0, 0, 0, 0, 0, 0x99, STACK + 8 * sp, ip]
-    sample = BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000, misc=misc)
+    records = [BUILD.mmap2(attr, str(program).encode(), **mapped)]
+    records += [sample(before, 1000, 2, bp=STACK + 8 * before)] if before else []
+    records.append(sample(sp, 2000, misc, **registers))
     path = program.parent / "perf.data"
-    path.write_bytes(BUILD.file([attr], [BUILD.mmap2(attr, str(program).encode(), **mapped), sample]))
+    path.write_bytes(BUILD.file([attr], records))
     with undwarf.open(path) as recording:
-        (found,) = recording.profile(by_time=True).samples
+        found = list(recording.profile(by_time=True).samples)[-1]
     return (
         [frame.name for frame in found.stack],
         StopReason(found.stop),
@@ -215,6 +267,28 @@ def test_registers_of_the_frame_are_corrected(
 @pytest.mark.parametrize("sp", [2, 1, 0])
 def test_registers_of_a_callee_are_corrected(program: Path, at: dict[str, int], stack: list[int], sp: int) -> None:
     assert walked(program, at["at_call"], stack, sp)[:2] == (WHOLE[1:], StopReason.ROOT)
+
+
+def test_a_callee_that_code_does_not_name_may_have_a_frame_pointer_of_its_own(
+    program: Path, at: dict[str, int]
+) -> None:
+    words = [STACK + 16, at["at_framed_back"], 0, at["in_start_2"], 1, 2, 3, 4]
+    names, stop, _provenances = walked(program, at["at_framed_call"], words, before=2, bp=STACK)
+    assert (names, stop) == (["framed", "_start"], StopReason.ROOT)
+
+
+@pytest.mark.parametrize(
+    ("bx", "expected"),
+    [(0x77, ["again", "_start"]), (0x88, ["again", "again", "_start"])],
+    ids=["callee", "same frame"],
+)
+def test_registers_tell_a_function_from_its_own_callee(
+    program: Path, at: dict[str, int], bx: int, expected: list[str]
+) -> None:
+    # In the callee, the argument has been copied to ebx; in the frame of the sample nothing has changed since.
+    words = [0x55, at["at_again_back"], 0x66, at["in_start_3"], 1, 2, 3, 4]
+    names, stop, _provenances = walked(program, at["at_again"], words, bx=bx, di=0x77)
+    assert (names, stop) == (expected, StopReason.ROOT)
 
 
 @pytest.mark.parametrize("label", ["at_ret", "at_pop"])

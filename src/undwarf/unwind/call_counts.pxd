@@ -17,6 +17,10 @@ cdef class CallCounts:
     cdef dict by_function
     # By caller and callee, the samples of calls between the caller and the callee's function.
     cdef IntMap known
+    # The same for all callers, by callee.
+    cdef IntMap totals
 
     cdef Py_ssize_t count(self, unsigned int caller, unsigned int callee) except? -1 nogil
+    cdef Py_ssize_t total(self, unsigned int callee) except? -1 nogil
+    cdef unsigned int _total(self, unsigned int callee) except? 0xFFFFFFFF
     cdef unsigned int _count(self, unsigned int caller, unsigned int callee) except? 0xFFFFFFFE

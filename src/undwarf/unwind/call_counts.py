@@ -38,7 +38,7 @@ class CallCounts:
         self.evidence = evidence
         self.stacks = stacks
         self.image, self.address = columns["image"], columns["address"]
-        self.known = IntMap()
+        self.known, self.totals = IntMap(), IntMap()
         self.by_function = {}
         parent: Any = columns["parent"]
         frame: Any = columns["frame"]
@@ -86,6 +86,23 @@ class CallCounts:
                 found = self._count(caller, callee)
             self.known.put(key, cython.cast(cython.uint, found))
         return cython.cast(cython.Py_ssize_t, found)
+
+    def total(self, callee: cython.uint) -> cython.Py_ssize_t:
+        """How many samples have a call of the function of ``callee``."""
+        found: cython.longlong = self.totals.get(callee)
+        if found < 0:
+            with cython.gil:
+                found = self._total(callee)
+            self.totals.put(callee, cython.cast(cython.uint, found))
+        return cython.cast(cython.Py_ssize_t, found)
+
+    def _total(self, callee: cython.uint) -> cython.uint:
+        if not self.by_function:
+            self._index()
+        image: cython.uint = self.stacks.frame_image[callee]
+        start: int = self.evidence.function_start(image, self.stacks.frame_address[callee])
+        found: int = sum(self.by_function.get((image, start), {}).values())
+        return min(found, 0xFFFFFFFE)
 
     def callers(self, image: int, start: int, most: int) -> list[int]:
         """The frames of at most so many calls to the function that starts at an address of an image: those of most

@@ -13,9 +13,14 @@ cdef class CallSteps:
     # The registers that all attempts begin with.
     cdef unsigned long long[17] saved
     cdef unsigned int saved_known
-    # Proofs by caller and callee; the first of them the return address less one.
+    # Proofs by the frame of the caller, the return address less one, and the function that is called.
     cdef IntMap proofs
     cdef IntMap entry_proofs
+    # Functions by number, by (image, start); their images and starts; those of frames.
+    cdef dict function_numbers
+    cdef unsigned int[::1] function_images
+    cdef unsigned long long[::1] function_starts
+    cdef IntMap functions_of_frames
     # By address space and image, the place in `biases` of what addresses of its file are moved by.
     cdef IntMap bias_numbers
     cdef unsigned long long[::1] biases
@@ -27,13 +32,17 @@ cdef class CallSteps:
     cdef int save(self) except? -1 nogil
     cdef int restore(self) except? -1 nogil
     cdef bint is_code(self, unsigned long long address) except? -1 nogil
-    cdef int proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
-    cdef int entry_proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
-    cdef int _level(self, unsigned long long return_address, unsigned int callee, bint entry_alone) except? -1 nogil
-    cdef int step(self, unsigned long long pc, bint is_innermost, unsigned int callee) except? -1 nogil
+    cdef unsigned int function_of(self, unsigned int frame) except? 0xFFFFFFFF nogil
+    cdef unsigned int number_function(self, unsigned int image, unsigned long long start) except? 0xFFFFFFFF
+    cdef unsigned int _find_function(self, unsigned int frame) except? 0xFFFFFFFF
+    cdef int proof(self, unsigned long long return_address, unsigned int function) except? -1 nogil
+    cdef int entry_proof(self, unsigned long long return_address, unsigned int function) except? -1 nogil
+    cdef int _level(self, unsigned long long return_address, unsigned int function, bint entry_alone) except? -1 nogil
+    cdef int step(self, unsigned long long pc, bint is_innermost, unsigned int function) except? -1 nogil
+    cdef int step_by(self, unsigned int rule, unsigned long long pc, bint is_innermost, unsigned int function) except? -1 nogil
     cdef bint next_is_false(self) except? -1 nogil
     cdef unsigned long long bias(self, unsigned int image) except? 0xFFFFFFFFFFFFFFFE nogil
-    cdef int _ask_level(self, unsigned int caller, unsigned int callee, bint entry_alone) except? -1
+    cdef int _ask_level(self, unsigned int caller, unsigned int function, bint entry_alone) except? -1
     cdef unsigned long long _find_bias(self, unsigned int image) except? 0xFFFFFFFFFFFFFFFE nogil
     cdef Py_ssize_t _keep_bias(self, unsigned long long bias) except? -1
     cdef unsigned int image_set(self) except? 0xFFFFFFFE nogil

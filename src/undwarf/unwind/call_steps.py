@@ -29,6 +29,9 @@ class CallSteps:
 
     saved: Any
     biases: Any
+    function_images: Any
+    function_starts: Any
+    function_numbers: dict[tuple[int, int], int]
     image_sets: dict[tuple[int, ...], int]
 
     def __init__(self, rules: RuleCache, memory: ProcessMemory, registers: RegisterFile, stepper: FrameStepper) -> None:
@@ -37,6 +40,9 @@ class CallSteps:
         self.registers = registers
         self.stepper = stepper
         self.proofs, self.entry_proofs = IntMap(), IntMap()
+        self.function_numbers = {}
+        self.function_images, self.function_starts = zeros("I", 64), zeros("Q", 64)
+        self.functions_of_frames = IntMap()
         self.bias_numbers = IntMap()
         self.biases = zeros("Q", 64)
         self.bias_count = 0
@@ -45,7 +51,7 @@ class CallSteps:
 
     def forget(self) -> None:
         """Forget what is known of frames and address spaces: they have other numbers now."""
-        self.proofs, self.entry_proofs = IntMap(), IntMap()
+        self.proofs, self.entry_proofs, self.functions_of_frames = IntMap(), IntMap(), IntMap()
         self.bias_numbers, self.set_numbers = IntMap(), IntMap()
         self.bias_count = 0
 
@@ -71,16 +77,42 @@ class CallSteps:
         entry: cython.Py_ssize_t = self.rules.spaces.mapping(self.rules.space, address)
         return entry >= 0 and self.rules.spaces.flags[entry] != 0
 
-    def proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Whether a return address proves itself as that of a call of the function of frame ``callee``, as a
-        CallLevel."""
-        return self._level(return_address, callee, False)
+    def function_of(self, frame: cython.uint) -> cython.uint:
+        """The number of the function that holds the address of a frame."""
+        known: cython.longlong = self.functions_of_frames.get(frame)
+        if known < 0:
+            with cython.gil:
+                known = self._find_function(frame)
+            self.functions_of_frames.put(frame, cython.cast(cython.uint, known))
+        return cython.cast(cython.uint, known)
 
-    def entry_proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
+    def _find_function(self, frame: cython.uint) -> cython.uint:
+        """A function of its own, since one with Python objects takes the GIL at every call."""
+        stacks = self.rules.stacks
+        image: cython.uint = stacks.frame_image[frame]
+        start: cython.ulonglong = self.rules.source.code_evidence.function_start(image, stacks.frame_address[frame])
+        return self.number_function(image, start)
+
+    def number_function(self, image: cython.uint, start: cython.ulonglong) -> cython.uint:
+        """The number of the function that starts at an address of an image."""
+        count: cython.Py_ssize_t = len(self.function_numbers)
+        number: int = self.function_numbers.setdefault((image, start), count)
+        if number == count:
+            if count == self.function_images.shape[0]:
+                self.function_images = longer(self.function_images, count, 2 * count)
+                self.function_starts = longer(self.function_starts, count, 2 * count)
+            self.function_images[count], self.function_starts[count] = image, start
+        return cython.cast(cython.uint, number)
+
+    def proof(self, return_address: cython.ulonglong, function: cython.uint) -> cython.int:
+        """Whether a return address proves itself as that of a call of a function, as a CallLevel."""
+        return self._level(return_address, function, False)
+
+    def entry_proof(self, return_address: cython.ulonglong, function: cython.uint) -> cython.int:
         """As :meth:`proof`, without a search for pointers to the function: an indirect call is UNKNOWN."""
-        return self._level(return_address, callee, True)
+        return self._level(return_address, function, True)
 
-    def _level(self, return_address: cython.ulonglong, callee: cython.uint, entry_alone: cython.bint) -> cython.int:
+    def _level(self, return_address: cython.ulonglong, function: cython.uint, entry_alone: cython.bint) -> cython.int:
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
@@ -96,41 +128,47 @@ class CallSteps:
             # A signal handler returns there.
             return CallLevel.POSSIBLE
         frame = self.rules.found_frame
-        key = cython.cast(cython.ulonglong, frame) << 32 | callee
+        key = cython.cast(cython.ulonglong, frame) << 32 | function
         known = self.entry_proofs.get(key) if entry_alone else self.proofs.get(key)
         if known < 0:
             with cython.gil:
-                known = self._ask_level(frame, callee, entry_alone)
+                known = self._ask_level(frame, function, entry_alone)
             if entry_alone:
                 self.entry_proofs.put(key, cython.cast(cython.uint, known))
             else:
                 self.proofs.put(key, cython.cast(cython.uint, known))
         return cython.cast(cython.int, known)
 
-    def _ask_level(self, caller: cython.uint, callee: cython.uint, entry_alone: cython.bint) -> cython.int:
+    def _ask_level(self, caller: cython.uint, function: cython.uint, entry_alone: cython.bint) -> cython.int:
         """A function of its own, since one with Python objects takes the GIL at every call."""
         stacks = self.rules.stacks
         evidence = self.rules.source.code_evidence
         ask = evidence.entry_level if entry_alone else evidence.call_level
         found: cython.int = ask(
-            stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
-            stacks.frame_address[callee],
+            stacks.frame_image[caller], stacks.frame_address[caller], self.function_images[function],
+            self.function_starts[function],
         )  # fmt: skip
         return found
 
-    def step(self, pc: cython.ulonglong, is_innermost: cython.bint, callee: cython.uint) -> cython.int:
+    def step(self, pc: cython.ulonglong, is_innermost: cython.bint, function: cython.uint) -> cython.int:
         """Go to the caller by the rule at an address, a return address unless it ``is_innermost``; the CallLevel of the
-        caller's return address, as a call of the function of frame ``callee``."""
-        reason: cython.int
+        caller's return address, as a call of a function."""
         self.rules.find(pc if is_innermost else pc - 1, pc)
-        if self.rules.found_rule >= RULE_LIMIT:
+        return self.step_by(self.rules.found_rule, pc, is_innermost, function)
+
+    def step_by(
+        self, rule: cython.uint, pc: cython.ulonglong, is_innermost: cython.bint, function: cython.uint
+    ) -> cython.int:
+        """As :meth:`step`, by a rule."""
+        reason: cython.int
+        if rule >= RULE_LIMIT:
             return CallLevel.IMPOSSIBLE
         self.registers.values[RIP] = pc
         self.stepper.is_innermost = is_innermost
-        reason = self.stepper.step(self.rules.found_rule)
+        reason = self.stepper.step(rule)
         if reason == StopReason.ROOT:
             return CallLevel.POSSIBLE
-        return CallLevel.IMPOSSIBLE if reason else self.proof(self.registers.values[RIP], callee)
+        return CallLevel.IMPOSSIBLE if reason else self.proof(self.registers.values[RIP], function)
 
     def next_is_false(self) -> cython.bint:
         """Whether the caller, to which the last step went, has a return address that no call can have left. What cannot
@@ -146,7 +184,7 @@ class CallSteps:
         self.stepper.is_innermost = False
         if self.stepper.step(self.rules.found_rule):
             return False
-        return self.proof(self.registers.values[RIP], callee) == CallLevel.IMPOSSIBLE
+        return self.proof(self.registers.values[RIP], self.function_of(callee)) == CallLevel.IMPOSSIBLE
 
     def bias(self, image: cython.uint) -> cython.ulonglong:
         """What addresses of an image's file are moved by in the sample's process; all ones where it is not mapped."""

@@ -17,7 +17,7 @@ cdef class CallerChoice:
         self, unsigned int frame, unsigned long long by_frame_pointer, bint is_innermost
     ) except? 0 nogil
     cdef unsigned long long _nearest_proven(
-        self, unsigned int frame, unsigned long long first
+        self, unsigned int function, unsigned long long first
     ) except? 0 nogil
     cdef bint _returns_to(self, unsigned long long slot) except? -1 nogil
     cdef bint _is_code_alone(self) except? -1 nogil

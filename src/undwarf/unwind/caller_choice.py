@@ -41,23 +41,24 @@ class CallerChoice:
         sp: cython.ulonglong = self.registers.values[RSP]
         frame_pointer: cython.ulonglong = self.registers.values[RBP]
         least: cython.int = CallLevel.UNKNOWN if by_frame_pointer else CallLevel.POSSIBLE
-        self.level = self.steps.entry_proof(by_frame_pointer, frame) if by_frame_pointer else CallLevel.IMPOSSIBLE
+        function: cython.uint = self.steps.function_of(frame)
+        self.level = self.steps.entry_proof(by_frame_pointer, function) if by_frame_pointer else CallLevel.IMPOSSIBLE
         if is_innermost and sp != frame_pointer:
             slot = sp + 8 if self._holds(sp, frame_pointer) else sp
             if self._returns_to(slot):
-                level = self.steps.entry_proof(self.return_address, frame)
+                level = self.steps.entry_proof(self.return_address, function)
                 if level >= max(self.level, least) and (level > CallLevel.UNKNOWN or self._is_code_alone()):
                     self.level = level
                     return slot
-        return self._nearest_proven(frame, sp) if self.level == CallLevel.IMPOSSIBLE else 0
+        return self._nearest_proven(function, sp) if self.level == CallLevel.IMPOSSIBLE else 0
 
-    def _nearest_proven(self, frame: cython.uint, first: cython.ulonglong) -> cython.ulonglong:
-        """The first place on the stack with a return address of a direct call of the frame's function; 0 without."""
+    def _nearest_proven(self, function: cython.uint, first: cython.ulonglong) -> cython.ulonglong:
+        """The first place on the stack with a return address of a direct call of a function; 0 without."""
         i: cython.int
         slot: cython.ulonglong
         for i in range(NEAR_SLOTS):
             slot = first + 8 * cython.cast(cython.ulonglong, i)
-            if self._returns_to(slot) and self.steps.entry_proof(self.return_address, frame) == CallLevel.PROVEN:
+            if self._returns_to(slot) and self.steps.entry_proof(self.return_address, function) == CallLevel.PROVEN:
                 self.level = CallLevel.PROVEN
                 return slot
         return 0

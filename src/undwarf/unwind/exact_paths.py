@@ -7,33 +7,30 @@ it jumped or called to, or past its return. Code is decoded for x86-64 alone: pr
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from undwarf.disasm import Flow, machine_of
+from undwarf.disasm import Flow, Instruction, machine_of
+from undwarf.disasm.listing_search import with_flows
 from undwarf.images import Image
-from undwarf.unwind.exact_positions import ALL_PATHS, REACH, CallLevel, Position
+from undwarf.unwind.exact_positions import CallLevel
+from undwarf.unwind.instruction_flows import MAX_WINDOW, InstructionFlows
+from undwarf.unwind.path_values import End, PathValues
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
 
-MAX_POSITIONS = 96
-"""Positions that are looked at, those of fewest instructions first."""
 MAX_SITES = 64
 """Calls of a function that may be the one it returned from."""
 MAX_FUNCTION = 1 << 18
 """Bytes of a function whose calls are looked for."""
-WINDOW = 96
-"""Bytes of code that are decoded at once."""
-MAX_INSTRUCTIONS = 1 << 16
-"""Decoded instructions of an image that are kept."""
-LONGEST_INSTRUCTION = 15
 NO_IMAGE = 0xFFFFFFFF
-SYSTEM_CALL = b"\x0f\x05"
-THROUGH_MEMORY = {b"\xff\x15": Flow.CALL, b"\xff\x25": Flow.JUMP}
-"""`call` and `jmp *offset(%rip)`, by how they begin."""
-MEMORY_LENGTH = 6
-CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+LONGEST_INSTRUCTION = 15
+MAX_INSTRUCTIONS = 1 << 14
+"""Instructions of an image that are kept with their effects."""
+MAX_ENDS = 1 << 14
+"""Addresses and call sites whose paths' ends are kept."""
+CALLS = 1 << Flow.CALL | 1 << Flow.INDIRECT_CALL
 
 
 class CodeProof(Protocol):
@@ -54,6 +51,9 @@ class CodeProof(Protocol):
     def called_function(self, image: Image, address: int, others: Iterable[Image], /) -> tuple[Image, int, int] | None:
         """The image, start and end of the function that the call before a return address (less one) names; an imported
         one is looked for in ``others``. None where the call names none."""
+
+    def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
+        """The start and end of the function that holds an address."""
 
     def is_pointed_to(self, image: Image, address: int, /) -> bool:
         """Whether the function at an address may be called through a pointer."""
@@ -77,18 +77,6 @@ class EnteringCalls(Protocol):
         """Whether each call names the function; others go to functions that jump to it."""
 
 
-class PathPosition(NamedTuple):
-    """A position and the fewest instructions to it. Addresses are the file's. ``weight``: the share of paths that go
-    through it, of ALL_PATHS."""
-
-    position: Position
-    address: int
-    return_address: int
-    levels: int
-    steps: int
-    weight: int
-
-
 class Site(NamedTuple):
     """A call: the number of its image, its return address, where its function starts, and how well the code proves that
     it enters the callee."""
@@ -99,158 +87,83 @@ class Site(NamedTuple):
     level: CallLevel
 
 
-_Successor = tuple[Position | None, int, tuple[int, ...], int, int]
-"""A position, or an address to go on at, with the return addresses of the calls that led there, a weight, and how many
-instructions further it is."""
-
-
 class ExactPaths:
-    """Positions near instructions of one image, and calls of its functions."""
+    """The instructions of one image, and calls of its functions."""
 
     def __init__(self, image: Image, proof: CodeProof) -> None:
         self.image = image
-        self._proof = proof
         self._elf = image.elf
         self._machine = machine_of(self._elf.machine) if self._elf is not None else None
-        self._instructions: dict[int, tuple[int, int, int]] = {}
-        self._calls: dict[tuple[int, int, tuple[Flow, ...]], list[int]] = {}
-
-    def positions(self, address: int) -> list[PathPosition]:
-        """The positions reached from an address, by the number of instructions; the first is that of the address."""
-        found: dict[tuple[Position, int, int, int], list[int]] = {}
-        # By the number of instructions: (address, return addresses of the calls that led there), and its weight.
-        states: list[dict[tuple[int, tuple[int, ...]], int]] = [{} for _ in range(REACH + 3)]
-        states[0][address, ()] = ALL_PATHS
-
-        def add(position: Position, at: int, returns: tuple[int, ...], steps: int, weight: int) -> None:
-            key = (position, at, returns[0] if returns else 0, len(returns))
-            if key in found or len(found) < MAX_POSITIONS:
-                found.setdefault(key, [steps, 0])[1] += weight
-
-        for steps in range(REACH + 1):
-            for (at, returns), weight in states[steps].items():
-                add(Position.IN_CALLEE if returns else Position.IN_FRAME, at, returns, steps, weight)
-                if steps == REACH or len(found) == MAX_POSITIONS:
-                    continue
-                for position, after, deeper, share, further in self._successors(at, returns, weight):
-                    if position is not None:
-                        add(position, address, deeper, steps + further, share)
-                    else:
-                        following = states[steps + further]
-                        following[after, deeper] = following.get((after, deeper), 0) + share
-        return [PathPosition(*key, *value) for key, value in found.items()]
-
-    def _successors(self, at: int, returns: tuple[int, ...], weight: int) -> Iterator[_Successor]:
-        """What follows an instruction that calls, which return to ``returns``, have led to."""
-        instruction = self._instruction(at)
-        if instruction is None:
-            return
-        flow, target, after = instruction
-        half = max(1, weight // 2)
-        if flow == Flow.NEXT:
-            yield None, after, returns, weight, 1
-        elif flow == Flow.JUMP:
-            yield None, target, returns, weight, 1
-        elif flow == Flow.BRANCH:
-            yield None, after, returns, half, 1
-            yield None, target, returns, half, 1
-        elif flow == Flow.CALL:
-            yield None, target, (*returns, after), weight, 1
-        elif flow == Flow.INDIRECT_CALL:
-            yield Position.IN_UNKNOWN_CALLEE, at, (*returns, after)[:1], weight, 1
-            yield None, after, returns, half, 2
-        elif flow == Flow.INDIRECT_JUMP and returns:
-            yield Position.IN_UNKNOWN_CALLEE, at, returns[:1], weight, 1
-            yield None, returns[-1], returns[:-1], half, 2
-        elif flow == Flow.RETURN and returns:
-            yield None, returns[-1], returns[:-1], weight, 1
-        elif flow == Flow.RETURN:
-            yield Position.PAST_RETURN, at, (), weight, 1
-        elif flow == Flow.INDIRECT_JUMP:
-            yield Position.PAST_JUMP, at, (), weight, 1
-            yield Position.PAST_RETURN, at, (), half, 2
+        self._calls: dict[tuple[int, int, int], list[int]] = {}
+        self._made: dict[int, tuple[Listing, int] | None] = {}
+        self.flows = InstructionFlows(self._window, lambda slot: proof.function_in(image, slot))
 
     def distance(self, start: int, end: int) -> int | None:
         """Instructions from an address to a later one in the same code, if no call, return or jump is between them."""
         count = 0
         while start < end:
-            instruction = self._instruction(start)
+            instruction = self.flows.instruction(start)
             if instruction is None or instruction[0] not in (Flow.NEXT, Flow.BRANCH):
                 return None
-            start = instruction[2]
+            start += instruction[1]
             count += 1
         return count if start == end else None
 
-    def flow(self, address: int) -> tuple[int, int] | None:
-        """The flow and the length of the instruction at an address."""
-        instruction = self._instruction(address)
-        return (instruction[0], instruction[2] - address) if instruction is not None else None
+    def instruction(self, address: int) -> Instruction | None:
+        """The instruction at an address; None where there is no code."""
+        if address not in self._made:
+            found = self._window(address)
+            if len(self._made) > MAX_INSTRUCTIONS:
+                self._made.clear()
+            self._made[address] = None
+            if found is not None:
+                listing, code = found
+                for row, offset in enumerate(listing.offsets):
+                    # The window may end inside of its last instruction.
+                    if offset == 0 or offset + LONGEST_INSTRUCTION <= len(code):
+                        self._made[address + offset] = listing, row
+        made = self._made[address]
+        return made[0][made[1]] if made is not None else None
 
-    def _instruction(self, address: int) -> tuple[int, int, int] | None:
-        """(flow, target, address of the next one) of the instruction at an address; None where there is no code."""
-        found = self._instructions.get(address)
-        if found is None:
-            if len(self._instructions) > MAX_INSTRUCTIONS:
-                self._instructions.clear()
-            self._instructions.update(self._decode(address))
-            found = self._instructions.get(address)
-        return found
+    def _window(self, address: int) -> "tuple[Listing, bytes] | None":
+        return self._listing(address, MAX_WINDOW)
 
-    def _decode(self, address: int) -> dict[int, tuple[int, int, int]]:
-        listing = self._listing(address, WINDOW)
-        if listing is None or self._elf is None:
-            return {}
-        code = bytes(self._elf.read(address, WINDOW) or b"")
-        found = {}
-        for offset, length, flow, target in zip(
-            listing.offsets, listing.lengths, listing.flows, listing.targets, strict=True
-        ):
-            # The window may end inside of its last instruction.
-            if offset > WINDOW - LONGEST_INSTRUCTION:
-                break
-            after = address + offset + length
-            flow &= 15
-            start = code[offset : offset + 2]
-            if start == SYSTEM_CALL:
-                # It goes on after the call.
-                flow = Flow.NEXT
-            elif start in THROUGH_MEMORY and length == MEMORY_LENGTH:
-                slot = after + int.from_bytes(code[offset + 2 : offset + length], "little", signed=True)
-                function = self._proof.function_in(self.image, slot)
-                if function is not None:
-                    flow, target = THROUGH_MEMORY[start], function
-            found[address + offset] = (flow, target, after)
-        return found
-
-    def _listing(self, address: int, size: int) -> "Listing | None":
-        """The instructions of at most so many bytes from an address on, up to the end of its segment."""
-        if self._elf is None:
+    def _listing(self, address: int, size: int) -> "tuple[Listing, bytes] | None":
+        """The instructions of at most so many bytes from an address on, up to the end of its segment, and the bytes."""
+        if self._elf is None or self._machine is None:
             return None
         ends = (one.address + one.file_size for one in self._elf.loads if 0 <= address - one.address < one.file_size)
-        code = self._elf.read(address, min(size, max(0, next(ends, address) - address)))
-        return self._machine.listing(bytes(code), address) if code is not None and self._machine is not None else None
+        read = self._elf.read(address, min(size, max(0, next(ends, address) - address)))
+        if read is None:
+            return None
+        code = bytes(read)
+        return self._machine.listing(code, address), code
 
     def first_instructions(self, address: int) -> list[bytes]:
         """The bytes of the instructions from an address on, up to the first that jumps, calls or returns, at most those
-        in WINDOW bytes."""
-        listing = self._listing(address, WINDOW)
-        code = self._elf.read(address, WINDOW) if self._elf is not None else None
-        if listing is None or code is None:
+        in MAX_WINDOW bytes."""
+        window = self._window(address)
+        if window is None:
             return []
+        listing, code = window
         found = []
         for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True):
             if flow & 15 != Flow.NEXT or offset + length > len(code):
                 break
-            found.append(bytes(code[offset : offset + length]))
+            found.append(code[offset : offset + length])
         return found
 
-    def calls_within(self, start: int, end: int, flows: tuple[Flow, ...] = CALLS) -> list[int]:
-        """The return addresses of calls in code from ``start`` to ``end``, of all or some kinds."""
+    def calls_within(self, start: int, end: int, flows: int = CALLS) -> list[int]:
+        """The return addresses of calls in code from ``start`` to ``end``, of all or some kinds (bits of Flow)."""
         key = start, end, flows
         if key not in self._calls:
-            listing = self._listing(start, min(end - start, MAX_FUNCTION))
-            rows = zip(listing.offsets, listing.lengths, listing.flows, strict=True) if listing is not None else ()
-            self._calls[key] = [start + offset + length for offset, length, flow in rows if flow & 15 in flows]
+            found = self._listing(start, min(end - start, MAX_FUNCTION))
+            self._calls[key] = []
+            if found is not None:
+                listing = found[0]
+                self._calls[key] = [
+                    start + listing.offsets[k] + listing.lengths[k] for k in with_flows(listing.flows, flows)
+                ]
         return self._calls[key]
 
 
@@ -265,8 +178,9 @@ class CodeEvidence:
         self._image_of = image_of
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
-        self._called: dict[tuple[int, int, tuple[int, ...]], tuple[Image, int, int] | None] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
+        self._ends: dict[tuple[int, int, tuple[tuple[int, int], ...]], list[End]] = {}
+        self._values = PathValues(self.flows_of, self._instruction)
         # Walkers of several threads ask.
         self.lock = threading.RLock()
 
@@ -277,10 +191,23 @@ class CodeEvidence:
             found = self._paths[image.number] = ExactPaths(image, self._proof)
         return found
 
-    def positions(self, number: int, address: int) -> list[PathPosition]:
-        """As :meth:`ExactPaths.positions`."""
+    def flows_of(self, number: int) -> InstructionFlows:
+        """The instructions of an image; ``lock`` must be held while they are used."""
+        return self.paths_of(self._image_of(number)).flows
+
+    def _instruction(self, number: int, address: int) -> Instruction | None:
+        """As :meth:`ExactPaths.instruction`."""
+        return self.paths_of(self._image_of(number)).instruction(address)
+
+    def path_ends(self, image: int, address: int, sites: tuple[tuple[int, int], ...], reach: int) -> list[End]:
+        """As :meth:`PathValues.ends`."""
         with self.lock:
-            return self.paths_of(self._image_of(number)).positions(address)
+            key = image, address, sites
+            if key not in self._ends:
+                if len(self._ends) > MAX_ENDS:
+                    self._ends.clear()
+                self._ends[key] = self._values.ends(image, address, sites, reach)
+            return self._ends[key]
 
     def function_start(self, number: int, address: int) -> int:
         """As :meth:`CodeProof.function_start`."""
@@ -295,9 +222,9 @@ class CodeEvidence:
             return self.paths_of(self._image_of(number)).distance(start, end)
 
     def flow(self, number: int, address: int) -> tuple[int, int] | None:
-        """As :meth:`ExactPaths.flow`."""
+        """As :meth:`InstructionFlows.instruction`."""
         with self.lock:
-            return self.paths_of(self._image_of(number)).flow(address)
+            return self.flows_of(number).instruction(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers; UNKNOWN where one of them is in no image."""
@@ -345,33 +272,40 @@ class CodeEvidence:
             if (number, back) not in known and number != NO_IMAGE
         ]
 
-    def calls_within(
-        self, number: int, address: int, callee_number: int, callee_address: int, others: tuple[int, ...]
-    ) -> list[Site]:
-        """The calls that may enter a callee without :meth:`direct_calls` in the function that is called before a return
-        address (less one). If that call names none: in the functions of the callee's image that have pointers.
-        ``others``: the images of the process."""
+    def called_function(self, number: int, address: int, others: tuple[int, ...]) -> tuple[int, int] | None:
+        """The image and the start of the function that the call before a return address (less one) names; None where it
+        names none. ``others``: the images of the process."""
         with self.lock:
             images, order = self._images(others)
-            callee = self._image_of(callee_number)
-            calls_to = self._proof.calls_to(callee, callee_address, order)
-            called = number, address, others
-            if called not in self._called:
-                self._called[called] = self._proof.called_function(self._image_of(number), address, order)
-            found = self._called[called]
-            if found is None:
-                return self._calls_by_pointed(callee_number, callee, calls_to)
-            image, start, end = found
-            at = images.get(image, number)
-            calls = calls_to.get(image)
+            found = self._proof.called_function(self._image_of(number), address, order)
+            return (images.get(found[0], number), found[1]) if found is not None else None
+
+    def calls_within(
+        self, number: int, start: int, callee_number: int, callee_address: int, others: tuple[int, ...]
+    ) -> list[Site]:
+        """The calls that may enter a callee without :meth:`direct_calls` in the function at ``start`` of an image.
+        ``others``: the images of the process."""
+        with self.lock:
+            _images, order = self._images(others)
+            image, callee = self._image_of(number), self._image_of(callee_number)
+            _start, end = self._proof.function_of(image, start)
+            calls = self._proof.calls_to(callee, callee_address, order).get(image)
             if calls is not None:
                 first, last = bisect_right(calls.return_addresses, start), bisect_right(calls.return_addresses, end)
                 if first < last:
-                    return [self._site(at, image, calls, k) for k in range(first, last)][:MAX_SITES]
+                    return [self._site(number, image, calls, k) for k in range(first, last)][:MAX_SITES]
             if not self._proof.is_pointed_to(callee, callee_address):
                 return []
-            indirect = self.paths_of(self._image_of(at)).calls_within(start, end, (Flow.INDIRECT_CALL,))
-            return [Site(at, back, start, CallLevel.POSSIBLE) for back in indirect[:MAX_SITES]]
+            indirect = self.paths_of(image).calls_within(start, end, 1 << Flow.INDIRECT_CALL)
+            return [Site(number, back, start, CallLevel.POSSIBLE) for back in indirect[:MAX_SITES]]
+
+    def calls_by_pointer(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
+        """The calls that may enter a function in the functions of its image that have pointers. ``others``: the images
+        of the process."""
+        with self.lock:
+            callee = self._image_of(number)
+            calls_to = self._proof.calls_to(callee, address, self._images(others)[1])
+            return self._calls_by_pointed(number, callee, calls_to)
 
     def _calls_by_pointed(self, number: int, image: Image, calls_to: "Mapping[Image, EnteringCalls]") -> list[Site]:
         calls = calls_to.get(image)

@@ -3,6 +3,7 @@ from undwarf.unwind.call_counts cimport CallCounts
 from undwarf.unwind.call_steps cimport CallSteps
 from undwarf.unwind.caller_search cimport CallerSearch
 from undwarf.unwind.late_branches cimport LateBranches
+from undwarf.unwind.path_evidence cimport PathEvidence
 from undwarf.unwind.position_table cimport PositionTable
 from undwarf.unwind.process_memory cimport ProcessMemory
 from undwarf.unwind.register_file cimport FrameStates, RegisterFile
@@ -19,11 +20,14 @@ cdef class ExactState:
     cdef PositionTable positions
     cdef StateCandidates candidates
     cdef CallerSearch callers
+    cdef PathEvidence evidence
     cdef LateBranches late_branches
     # By frame, whether its rule is also that of the next instruction.
     cdef IntMap steady
     # Instructions that registers may be late.
-    cdef public int reach
+    cdef int reach
+    # Whether callers past a return are searched for.
+    cdef bint searches
     # Samples whose best proven states include that of the next instruction, and the others.
     cdef readonly Py_ssize_t one_late
     cdef readonly Py_ssize_t later
@@ -48,7 +52,7 @@ cdef class ExactState:
     cdef Py_ssize_t _correct_after_branches(
         self, Py_ssize_t count, unsigned long long pc, unsigned int frame
     ) except? -1 nogil
-    cdef Py_ssize_t _decide(self, unsigned int frame) except? -2 nogil
+    cdef Py_ssize_t _decide(self, unsigned long long pc, unsigned int frame) except? -2 nogil
     cdef Py_ssize_t _take(self, Py_ssize_t candidate, Py_ssize_t count, Py_ssize_t depth) except? -1 nogil
     cdef int _find_candidates(self, unsigned long long pc, unsigned int frame, Py_ssize_t skipped) except? -1 nogil
     cdef int _count_lateness(self) except? -1 nogil

@@ -21,6 +21,7 @@ from undwarf.unwind.call_counts import CallCounts
 from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.caller_search import CallerSearch
 from undwarf.unwind.late_branches import LateBranches
+from undwarf.unwind.path_evidence import PathEvidence
 from undwarf.unwind.position_table import PositionTable
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
@@ -55,12 +56,24 @@ class ExactState:
         self.positions = PositionTable(self.steps)
         self.candidates = StateCandidates(self.steps, self.positions)
         self.callers = CallerSearch(self.steps, self.positions, self.candidates)
+        self.evidence = PathEvidence(self.steps, self.positions, self.candidates)
         self.late_branches = late_branches
         self.steady = IntMap()
         self.reach = REACH
+        self.searches = True
         self.one_late = self.later = 0
         self.counts = None
         self.samples = self.fitting = self.corrected = self.returned = self.unproven = self.followed = 0
+
+    def look_within(self, reach: int) -> None:
+        """Take the registers for those of at most so many instructions after the sampled one; before the first
+        sample."""
+        self.reach = self.positions.reach = reach
+
+    def measure(self) -> None:
+        """Count how late registers are (``one_late``, ``later``), without a search for callers past a return: most
+        states need none, and it is what takes the time."""
+        self.searches = False
 
     def decide_with(self, counts: CallCounts) -> None:
         """Decide between states that are proven alike by how often their calls are in stacks; the other counts begin
@@ -105,7 +118,7 @@ class ExactState:
             return 1
         self._find_candidates(pc, frame, 1)
         self._count_lateness()
-        best = self._decide(frame)
+        best = self._decide(pc, frame)
         self.chain[count] = frame
         self.states.count = 0
         self.states.keep(0, True)
@@ -116,9 +129,13 @@ class ExactState:
             return 1
         return self._take(best, count, 1)
 
-    def _decide(self, frame: cython.uint) -> cython.Py_ssize_t:
+    def _decide(self, pc: cython.ulonglong, frame: cython.uint) -> cython.Py_ssize_t:
         """The candidate that is true, -1 where that is open; ``frame``: the one whose positions they are."""
-        best: cython.Py_ssize_t = self.candidates.only()
+        is_recursive: cython.bint = self.reach > 1 and self.callers.is_recursive(self.steps.function_of(frame))
+        best: cython.Py_ssize_t = self.candidates.only(is_recursive)
+        if best < 0 and self.candidates.count > 1 and self.reach > 1:
+            self.evidence.weigh(pc, frame, self.reach)
+            best = self.candidates.only(is_recursive)
         if best < 0 and self.counts is not None:
             best = self.candidates.likeliest(frame, self.counts)
         return best
@@ -172,7 +189,7 @@ class ExactState:
             if self.late_branches.back:
                 best = self.candidates.entered_from(self.late_branches.back)
             if best < 0:
-                best = self._decide(frame)
+                best = self._decide(pc, frame)
         self.steps.restore()
         for i in range(1, added):
             self.states.keep(i, False)
@@ -189,10 +206,13 @@ class ExactState:
         level: cython.int
         caller: cython.ulonglong
         first: cython.Py_ssize_t
+        function: cython.uint
         if rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL:
             return self._fits_trampoline(pc)
-        if self._is_steady(frame):
-            level = self.steps.step(pc, True, frame)
+        function = self.steps.function_of(frame)
+        # The callers of a function that calls itself prove nothing: each call of it has such a one.
+        if self._is_steady(frame) and not (self.reach > 1 and self.callers.is_recursive(function)):
+            level = self.steps.step(pc, True, function)
             caller = self.registers.values[RIP]
             self.steps.restore()
             # A return address right after the sampled instruction may be that of its own call.
@@ -242,7 +262,7 @@ class ExactState:
                     self.positions.kinds[at] == Position.IN_FRAME
                     and pc + cython.cast(cython.ulonglong, self.positions.addresses[at]) == word
                 ):
-                    return self.steps.step(word, True, frame) >= CallLevel.POSSIBLE
+                    return self.steps.step(word, True, self.steps.function_of(frame)) >= CallLevel.POSSIBLE
             break
         self.steps.restore()
         return False
@@ -254,21 +274,27 @@ class ExactState:
         at: cython.Py_ssize_t
         level: cython.int
         is_proven: cython.bint = False
+        may_return: cython.bint = False
+        function: cython.uint = self.steps.function_of(frame)
         self.candidates.clear()
         for at in range(first + skipped, first + self.positions.counts[first]):
-            if self.positions.distances[at] <= self.reach and self.positions.kinds[at] != Position.PAST_RETURN:
+            if self.positions.distances[at] > self.reach:
+                continue
+            if self.positions.kinds[at] == Position.PAST_RETURN:
+                may_return = True
+            else:
                 level = self.candidates.add(
-                    at, pc, frame, 0, CallLevel.PROVEN, self.positions.weights[at], self.positions.distances[at]
+                    at, pc, function, 0, CallLevel.PROVEN, self.positions.weights[at], self.positions.distances[at]
                 )
                 is_proven = is_proven or level == CallLevel.PROVEN
-        if is_proven:
+        if not self.searches or (is_proven and not (may_return and self.callers.is_recursive(function))):
             return 0
         self.steps.restore()
         self.callers.scan_stack()
         for at in range(first + skipped, first + self.positions.counts[first]):
             if self.positions.distances[at] <= self.reach and self.positions.kinds[at] == Position.PAST_RETURN:
                 self.callers.search(
-                    frame, self.positions.distances[at], self.reach, CallLevel.PROVEN, self.positions.weights[at]
+                    function, self.positions.distances[at], self.reach, CallLevel.PROVEN, self.positions.weights[at]
                 )
         if self.callers.left <= 0:
             self.candidates.clear()

@@ -426,7 +426,7 @@ class ProbedReturns:
                 return max(Reach.GAP, self._search(frame, level + 1)) if level + 1 < LEVELS else Reach.ROOT
             if pc == 0 or rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
                 return Reach.DUMP
-            if self.proofs.proof(pc, frame) == CallLevel.IMPOSSIBLE:
+            if self.proofs.proof(pc, self.proofs.function_of(frame)) == CallLevel.IMPOSSIBLE:
                 return (
                     Reach.ROOT
                     if self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame])
@@ -525,7 +525,7 @@ class ProbedReturns:
             else:
                 called = CallLevel.POSSIBLE
                 if self.registers.values[RIP] != self.trampoline:
-                    called = self.proofs.proof(self.registers.values[RIP], caller)
+                    called = self.proofs.proof(self.registers.values[RIP], self.proofs.function_of(caller))
                     if called < CallLevel.POSSIBLE:
                         continue
                 # First by its own call of the callee, then by the call of itself.

@@ -57,6 +57,7 @@ cdef class RuleCache:
     cdef Py_ssize_t _function(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef unsigned int _rule_of_row(self, Py_ssize_t image, unsigned long long address) noexcept nogil
     cdef unsigned int rule(self, Py_ssize_t image, unsigned long long address) except? 0xFFFFFFFC nogil
+    cdef unsigned int rule_in(self, Py_ssize_t image, unsigned long long address) except? 0xFFFFFFFC nogil
     cdef int resolve(self, unsigned long long lookup, unsigned long long raw, int provenance) except? -1 nogil
     cdef int find(self, unsigned long long lookup, unsigned long long raw) except? -1 nogil
     cdef unsigned int kernel_frame(

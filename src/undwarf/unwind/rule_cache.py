@@ -288,6 +288,16 @@ class RuleCache:
                 return self.rule(image, address)
         return cython.cast(cython.uint, self.row_rule[low - 1])
 
+    def rule_in(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
+        """The number of the rule for an address of an image, which is loaded if need be; at least RULE_LIMIT without
+        one."""
+        if self.image_state[image] == ImageState.NOT_LOADED:
+            with cython.gil:
+                self.load_image(image)
+        if self.image_state[image] in (ImageState.HAS_TABLE, ImageState.EXHAUSTED, ImageState.COPIED):
+            return self.rule(image, address)
+        return RULE_NO
+
     def resolve(self, lookup: cython.ulonglong, raw: cython.ulonglong, provenance: cython.int) -> cython.int:
         """Look up the frame and image of a user address, and the rule of an address of the walk; sets ``found_frame``,
         ``found_image`` and ``found_rule``.

@@ -3,10 +3,11 @@ from undwarf.unwind.call_steps cimport CallSteps
 from undwarf.unwind.position_table cimport PositionTable
 
 cdef enum:
-    CANDIDATES = 64
+    CANDIDATES = 192
     RETURNS = 3
 
-# One state that the registers of a precise sample may be. Positions that have the same callers are one.
+# One state that the registers of a precise sample may be. Positions that have the same callers are one; those after
+# returns to different calls are several, also of one function.
 cdef struct Candidate:
     # How well the calls of its frames are proven, as a CallLevel.
     int level
@@ -14,17 +15,17 @@ cdef struct Candidate:
     # The return address of the outermost frame found, and the stack pointer after it.
     unsigned long long caller
     unsigned long long cfa
-    # The heaviest of its positions, in the PositionTable; the address that it is reached from, and the frame there.
+    # The heaviest of its positions, in the PositionTable; the address that it is reached from, and the function there.
     Py_ssize_t position
     unsigned long long base
-    unsigned int frame
+    unsigned int function
     unsigned long long position_weight
     # The fewest instructions to one of its positions.
     int distance
     # Calls whose callees have returned, from the sampled function outwards: their return addresses, and functions.
     int returned
     unsigned long long[RETURNS] sites
-    unsigned long long[RETURNS] functions
+    unsigned int[RETURNS] functions
 
 
 cdef class StateCandidates:
@@ -32,6 +33,7 @@ cdef class StateCandidates:
     cdef PositionTable positions
     cdef Candidate[CANDIDATES] found
     cdef Py_ssize_t count
+    cdef double[CANDIDATES] scores
     # The rule of the position that was added last, if it is in the frame; the address it is reached from; its candidate
     # (-1: its callers are false).
     cdef unsigned int last_rule
@@ -40,15 +42,21 @@ cdef class StateCandidates:
     # The calls that the candidate at hand has returned to.
     cdef int returned
     cdef unsigned long long[RETURNS] sites
-    cdef unsigned long long[RETURNS] functions
+    cdef unsigned int[RETURNS] functions
 
     cdef int clear(self) except? -1 nogil
     cdef int add(
-        self, Py_ssize_t position, unsigned long long base, unsigned int frame, unsigned long long slot, int least,
+        self, Py_ssize_t position, unsigned long long base, unsigned int function, unsigned long long slot, int least,
         unsigned long long weight, int distance
     ) except? -1 nogil
-    cdef Py_ssize_t only(self) except? -2 nogil
+    cdef Py_ssize_t reached_by(
+        self, Py_ssize_t position, unsigned long long base, unsigned int function, Py_ssize_t like
+    ) except? -2 nogil
+    cdef int keep(self, Py_ssize_t candidate, unsigned long long share, unsigned long long whole) except? -1 nogil
+    cdef int drop_impossible(self) except? -1 nogil
+    cdef bint _are_alike(self, Py_ssize_t one, Py_ssize_t other) except? -1 nogil
+    cdef Py_ssize_t only(self, bint is_recursive) except? -2 nogil
     cdef Py_ssize_t entered_from(self, unsigned long long back) except? -2 nogil
     cdef Py_ssize_t likeliest(self, unsigned int frame, CallCounts counts) except? -2 nogil
-    cdef unsigned long long _score(self, Py_ssize_t at, unsigned int frame, CallCounts counts) except? 1 nogil
+    cdef double _score(self, Py_ssize_t at, unsigned int frame, CallCounts counts) except? -1 nogil
     cdef int take(self, Py_ssize_t candidate) except? -1 nogil

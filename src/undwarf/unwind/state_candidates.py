@@ -13,9 +13,12 @@ from undwarf.unwind.call_counts import CallCounts
 from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.position_table import PositionTable
 
-FAR_LIKELIER = cython.declare(cython.ulonglong, 8)
-"""How many times the next candidate's likelihood must be exceeded. On the programs of docs/precise.md with a skid of 1
-to 12 instructions: 1: 1.8 % false and 0.7 % cut of all stacks; 4: 1.3 and 2.0 %; 8: 1.0 and 2.8 %; 16: 0.8 and 3.5."""
+UNSEEN = cython.declare(cython.double, 0.25)
+"""Samples that a call counts for which is in none."""
+FAR_LIKELIER = cython.declare(cython.double, 8)
+"""How many times the next candidate's likelihood must be exceeded. On 8 programs of docs/explanation/precise.md with a
+skid of 1 to 12 instructions: 1: 1.2 % false and 0.5 % cut of all stacks; 4: 0.5 and 1.9 %; 8: 0.3 and 2.7 %; 16: 0.3
+and 3.0."""
 
 
 @cython.final
@@ -27,6 +30,7 @@ class StateCandidates:
     found: Any
     sites: Any
     functions: Any
+    scores: Any
     returned: int
     last_rule: int
     last_base: int
@@ -47,7 +51,7 @@ class StateCandidates:
         self,
         position: cython.Py_ssize_t,
         base: cython.ulonglong,
-        frame: cython.uint,
+        function: cython.uint,
         slot: cython.ulonglong,
         least: cython.int,
         weight: cython.ulonglong,
@@ -65,9 +69,7 @@ class StateCandidates:
         rule: cython.uint = NOTHING
         if self.positions.kinds[position] == Position.IN_FRAME:
             # Positions with one rule in a row have one outcome.
-            caller = base + cython.cast(cython.ulonglong, self.positions.addresses[position])
-            self.steps.rules.find(caller, caller)
-            rule = self.steps.rules.found_rule
+            rule = self.positions.rules[position]
             if rule == self.last_rule and base == self.last_base:
                 if self.last >= 0:
                     self.found[self.last].weight += weight
@@ -75,7 +77,7 @@ class StateCandidates:
                 return CallLevel.POSSIBLE if self.last >= 0 else CallLevel.IMPOSSIBLE
         self.last_rule, self.last_base, self.last = rule, base, -1
         self.steps.restore()
-        level = min(self.positions.attempt(position, base, frame), least)
+        level = min(self.positions.attempt(position, base, function), least)
         if level == CallLevel.IMPOSSIBLE or (level == CallLevel.UNKNOWN and self.returned):
             return CallLevel.IMPOSSIBLE
         caller = self.steps.registers.values[RIP]
@@ -89,7 +91,7 @@ class StateCandidates:
                 and self.found[at].returned == self.returned
             )
             for i in range(self.returned):
-                same = same and self.found[at].functions[i] == self.functions[i]
+                same = same and self.found[at].sites[i] == self.sites[i]
             if same:
                 self.found[at].level = max(level, self.found[at].level)
                 self.found[at].weight += weight
@@ -113,23 +115,89 @@ class StateCandidates:
         self.found[at].position = position
         self.found[at].position_weight = weight
         self.found[at].base = base
-        self.found[at].frame = frame
+        self.found[at].function = function
         for i in range(self.returned):
             self.found[at].sites[i] = self.sites[i]
             self.found[at].functions[i] = self.functions[i]
         return level
 
-    def only(self) -> cython.Py_ssize_t:
-        """The candidate that is better proven than all others; -1 without one."""
+    def reached_by(
+        self, position: cython.Py_ssize_t, base: cython.ulonglong, function: cython.uint, like: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The candidate that a position leads to, after the same returns as one of them; -1 without one."""
+        at: cython.Py_ssize_t
+        i: cython.int
+        same: cython.bint
+        self.steps.restore()
+        if self.positions.attempt(position, base, function) == CallLevel.IMPOSSIBLE:
+            return -1
+        for at in range(self.count):
+            same = (
+                self.found[at].caller == self.steps.registers.values[RIP]
+                and self.found[at].cfa == self.steps.registers.values[RSP]
+                and self.found[at].returned == self.found[like].returned
+            )
+            for i in range(self.found[like].returned):
+                same = same and self.found[at].sites[i] == self.found[like].sites[i]
+            if same:
+                return at
+        return -1
+
+    def keep(self, candidate: cython.Py_ssize_t, share: cython.ulonglong, whole: cython.ulonglong) -> cython.int:
+        """Keep that share of the paths to a candidate; none: it is impossible."""
+        if share == 0:
+            self.found[candidate].level = CallLevel.IMPOSSIBLE
+        self.found[candidate].weight = self.found[candidate].weight * share // max(1, whole)
+        return 0
+
+    def drop_impossible(self) -> cython.int:
+        """Forget the candidates that have become impossible."""
+        at: cython.Py_ssize_t
+        kept: cython.Py_ssize_t = 0
+        for at in range(self.count):
+            if self.found[at].level > CallLevel.IMPOSSIBLE:
+                self.found[kept] = self.found[at]
+                kept += 1
+        self.count = kept
+        return 0
+
+    def _are_alike(self, one: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.bint:
+        """Whether two candidates have the same functions, above the calls that were returned to also the same calls."""
+        i: cython.int
+        alike: cython.bint = (
+            self.found[one].caller == self.found[other].caller
+            and self.found[one].cfa == self.found[other].cfa
+            and self.found[one].returned == self.found[other].returned
+        )
+        for i in range(self.found[one].returned):
+            alike = alike and self.found[one].functions[i] == self.found[other].functions[i]
+        return alike
+
+    def only(self, is_recursive: cython.bint) -> cython.Py_ssize_t:
+        """The candidate that is better proven than all that are not like it; -1 without one. Of those alike, that with
+        the greatest weight. ``is_recursive``: the function calls itself, so that each of its callers' callers may be
+        one."""
         at: cython.Py_ssize_t
         best: cython.Py_ssize_t = -1
         level: cython.int = CallLevel.IMPOSSIBLE
+        is_open: cython.bint = False
+        others: cython.bint = False
         for at in range(self.count):
             if self.found[at].level > level:
-                best, level = at, self.found[at].level
-            elif self.found[at].level == level:
-                best = -1
-        if best >= 0 and self.found[best].returned and (level < CallLevel.PROVEN or self.count > 1):
+                best, level, is_open = at, self.found[at].level, False
+            elif self.found[at].level < level:
+                continue
+            elif not self._are_alike(at, best):
+                is_open = True
+            elif self.found[at].weight > self.found[best].weight:
+                best = at
+        if best < 0 or is_open:
+            return -1
+        for at in range(self.count):
+            others = others or (self.found[at].level >= CallLevel.POSSIBLE and not self._are_alike(at, best))
+        if is_recursive and others:
+            return -1
+        if self.found[best].returned and (level < CallLevel.PROVEN or others):
             # Others may call by a pointer, too.
             return -1
         return best
@@ -155,43 +223,53 @@ class StateCandidates:
         """The candidate that is by far the likeliest, -1 without one: by the share of paths to it, its proof, and how
         often its calls are in other stacks. ``frame``: the sampled one."""
         at: cython.Py_ssize_t
+        like: cython.Py_ssize_t
         best: cython.Py_ssize_t = -1
-        score: cython.ulonglong
-        most: cython.ulonglong = 0
-        second: cython.ulonglong = 0
+        score: cython.double
+        most: cython.double = 0
+        second: cython.double = 0
         for at in range(self.count):
-            score = self._score(at, frame, counts)
-            if score > most:
+            self.scores[at] = self._score(at, frame, counts)
+        for at in range(self.count):
+            score = 0
+            for like in range(self.count):
+                if self._are_alike(at, like):
+                    score += self.scores[like]
+            if best >= 0 and self._are_alike(at, best):
+                if self.scores[at] > self.scores[best]:
+                    best = at
+            elif score > most:
                 best, second, most = at, most, score
             elif score > second:
                 second = score
         return best if second * FAR_LIKELIER < most else -1
 
-    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, counts: CallCounts) -> cython.ulonglong:
+    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, counts: CallCounts) -> cython.double:
         """How likely a candidate is, in relation to others. 0 where a function has returned, and one of the calls is
         neither proven nor in any other stack: the caller may be another one that calls by a pointer."""
         i: cython.int
-        least: cython.Py_ssize_t = 1 << 20
         callee: cython.uint = frame
         caller: cython.uint
         found: cython.Py_ssize_t
         back: cython.ulonglong
         returned: cython.int = self.found[at].returned
+        score: cython.double = self.found[at].weight << self.found[at].level
         for i in range(returned + 1):
             back = self.found[at].sites[i] if i < returned else self.found[at].caller
             self.steps.rules.find(back - 1, back)
             caller = self.steps.rules.found_frame
             found = counts.count(caller, callee)
-            if found == 0 and returned and self.steps.proof(back, callee) < CallLevel.PROVEN:
+            if found == 0 and returned and self.steps.proof(back, self.steps.function_of(callee)) < CallLevel.PROVEN:
                 return 0
-            least = min(least, found)
+            # The share of this call among those of the function.
+            score *= (found + UNSEEN) / (counts.total(callee) + 1)
             callee = caller
-        weight: cython.ulonglong = self.found[at].weight >> 6
-        level: cython.int = self.found[at].level
-        return weight * cython.cast(cython.ulonglong, 8 * least + 1) << level
+        return score
 
     def take(self, candidate: cython.Py_ssize_t) -> cython.int:
         """Set the registers to those of the caller that a candidate has."""
         self.steps.restore()
-        self.positions.attempt(self.found[candidate].position, self.found[candidate].base, self.found[candidate].frame)
+        self.positions.attempt(
+            self.found[candidate].position, self.found[candidate].base, self.found[candidate].function
+        )
         return 0

@@ -1,0 +1,362 @@
+# cython: language_level=3, annotation_typing=False
+"""Values of registers and of the stack on a path of instructions, as far as they follow from those before it.
+
+What is not known before the path is a symbol. A value is a symbol and a number that is added to it; values with the
+same symbol are related, and so are a value on the stack and the register that points there.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from iced_x86 import ConditionCode, Mnemonic, OpKind
+from iced_x86 import Instruction as Native
+
+from undwarf.disasm import Action, Instruction, Memory
+from undwarf.disasm.x86_operands import NUMBER as REGISTER_OF
+from undwarf.disasm.x86_operands import WIDTH as WIDTH_OF
+
+__all__ = ["OPPOSITES", "Facts", "Read", "SymbolicState", "condition_of"]
+
+RAX, RCX, RBX, RBP, RSP, R11 = 0, 2, 3, 6, 7, 11
+REGISTERS = 16
+PRESERVED = (RBX, RBP, RSP, 12, 13, 14, 15)
+"""Registers that a callee preserves (System V ABI)."""
+STACK_SIZES = (8, 4)
+"""Bytes of values on the stack that are followed."""
+FLAGS_KEPT = frozenset(
+    (Action.COPY, Action.LOAD, Action.STORE, Action.ADDRESS, Action.PUSH, Action.POP, Action.LEAVE, Action.EXTEND)
+)
+WORD, HALF = (1 << 64) - 1, (1 << 32) - 1
+NUMBER = 0
+"""The symbol of 0. Negative ones are how much addresses of an image are moved by: -1 - its number."""
+
+Value = tuple[int, int, int]
+"""A symbol, what is added to it, and the bits that count, 64 or 32: the others are 0."""
+Place = tuple[int, int]
+"""An address on the stack: a symbol, and what is added to it."""
+Read = Callable[[int, int], int | None]
+"""Reads some bytes at an address of the sample's stack; None where it has none."""
+ZERO = NUMBER, 0, 64
+
+CONDITIONS = {
+    ConditionCode.E: "e", ConditionCode.NE: "ne", ConditionCode.B: "b", ConditionCode.AE: "ae",
+    ConditionCode.BE: "be", ConditionCode.A: "a", ConditionCode.L: "l", ConditionCode.GE: "ge",
+    ConditionCode.LE: "le", ConditionCode.G: "g", ConditionCode.S: "s", ConditionCode.NS: "ns",
+}  # fmt: skip
+OPPOSITES = {"e": "ne", "b": "ae", "be": "a", "l": "ge", "le": "g", "s": "ns"}
+OPPOSITES |= {opposite: one for one, opposite in OPPOSITES.items()}
+
+
+class Facts(NamedTuple):
+    """``registers``: (number, value) of those that are related to something; ``memory``: values on the stack by
+    (symbol, offset), with their sizes; ``conditions``: what branches have compared, in how many bits, with the
+    condition that held."""
+
+    registers: tuple[tuple[int, Value], ...]
+    memory: tuple[tuple[tuple[int, int], tuple[Value, int]], ...]
+    conditions: tuple[tuple[Value, Value, int, str], ...]
+
+    def agreeing(self, registers: Sequence[int], read: Read, biases: dict[int, int]) -> int:
+        """How many facts registers, and the stack, fulfil; -1 if they contradict one. ``biases``: what addresses of
+        each image on the path are moved by."""
+        # By symbol; of some only the low 32 bits are known.
+        known = {NUMBER: 0} | {-1 - image: bias for image, bias in biases.items()}
+        low: dict[int, int] = {}
+        found = 0
+        for number, (symbol, offset, width) in self.registers:
+            actual = registers[number]
+            if width == 64:
+                if symbol not in known:
+                    known[symbol] = actual - offset & WORD
+                    continue
+                fits = known[symbol] + offset & WORD == actual
+            else:
+                of = known if symbol in known else low
+                if symbol not in of and actual <= HALF:
+                    low[symbol] = actual - offset & HALF
+                    continue
+                fits = symbol in of and of[symbol] + offset & HALF == actual
+            if not fits:
+                return -1
+            found += 1
+        for (base, displacement), ((symbol, offset, width), size) in self.memory:
+            at = known.get(base)
+            stored = read(at + displacement & WORD, size) if at is not None else None
+            if stored is None:
+                continue
+            if width == 64 and size == 8 and symbol not in known:
+                known[symbol] = stored - offset & WORD
+                continue
+            of = known if symbol in known else low
+            if symbol not in of:
+                low[symbol] = stored - offset & HALF
+                continue
+            if (of[symbol] + offset ^ stored) & (WORD if width == 64 and size == 8 else HALF):
+                return -1
+            found += 1
+        for left, right, bits, condition in self.conditions:
+            a, b = _number(left, bits, known, low), _number(right, bits, known, low)
+            if a is not None and b is not None and not _holds(condition, a, b, bits):
+                return -1
+        return found
+
+
+def _number(value: Value, bits: int, known: dict[int, int], low: dict[int, int]) -> int | None:
+    """A value in some bits, as far as its symbol is known."""
+    symbol, offset, width = value
+    of = known.get(symbol)
+    if of is None and bits <= 32:
+        of = low.get(symbol)
+    return None if of is None else of + offset & (WORD if min(bits, width) == 64 else HALF)
+
+
+def _holds(condition: str, a: int, b: int, bits: int) -> bool:
+    """Whether a condition of a comparison of two numbers holds."""
+    mask, sign = (1 << bits) - 1, 1 << (bits - 1)
+    a, b = a & mask, b & mask
+    signed_a, signed_b = (a ^ sign) - sign, (b ^ sign) - sign
+    return {
+        "e": a == b, "ne": a != b, "b": a < b, "ae": a >= b, "be": a <= b, "a": a > b,
+        "l": signed_a < signed_b, "ge": signed_a >= signed_b, "le": signed_a <= signed_b, "g": signed_a > signed_b,
+        "s": bool((a - b) & sign), "ns": not (a - b) & sign,
+    }[condition]  # fmt: skip
+
+
+class SymbolicState:
+    """The values at one place of a path: first each register has a symbol of its own."""
+
+    def __init__(self, other: "SymbolicState | None" = None) -> None:
+        if other is None:
+            self.registers: list[Value] = [(1 + number, 0, 64) for number in range(REGISTERS)]
+            self._memory: dict[Place, tuple[Value, int]] = {}
+            self._conditions: list[tuple[Value, Value, int, str]] = []
+            self._compared: tuple[Value, Value, int] | None = None
+            self._symbols = REGISTERS
+        else:
+            self.registers, self._memory = list(other.registers), dict(other._memory)
+            self._conditions, self._compared, self._symbols = list(other._conditions), other._compared, other._symbols
+
+    def facts(self) -> Facts | None:
+        """What is known here; None if that is nothing."""
+        uses: dict[int, int] = {}
+        for value in self.registers:
+            uses[value[0]] = uses.get(value[0], 0) + 1
+        for place, (value, _size) in self._memory.items():
+            for symbol in (place[0], value[0]):
+                uses[symbol] = uses.get(symbol, 0) + 1
+        for left, right, _bits, _condition in self._conditions:
+            for symbol in (left[0], right[0]):
+                uses[symbol] = uses.get(symbol, 0) + 1
+        related = [
+            (number, value) for number, value in enumerate(self.registers) if value[0] <= NUMBER or uses[value[0]] > 1
+        ]
+        if not related:
+            return None
+        # First what gives whole symbols.
+        related.sort(key=lambda one: -one[1][2])
+        return Facts(tuple(related), tuple(self._memory.items()), tuple(self._conditions))
+
+    def execute(self, one: Instruction, image: int) -> None:
+        """The effect of an instruction of an image that does not call, return, or jump."""
+        effect = _EFFECTS.get(one.action)
+        if effect is None or one.destination >= REGISTERS or one.left >= REGISTERS or not effect(self, one, image):
+            self.forget(one.writes)
+            if any("w" in operand.access for operand in one.memory):
+                self._memory.clear()
+        if one.action not in FLAGS_KEPT:
+            self._compare(one)
+
+    def forget(self, registers: Sequence[int]) -> None:
+        """Some registers have other values now."""
+        for number in registers:
+            if number < REGISTERS:
+                self.registers[number] = self._unknown()
+
+    def forget_callee(self) -> None:
+        """A callee of unknown code has returned."""
+        self.forget([number for number in range(REGISTERS) if number not in PRESERVED])
+        self._memory.clear()
+        self._compared = None
+
+    def system_call(self) -> None:
+        """The kernel has returned: its result, and what the instruction itself overwrites."""
+        self.forget((RAX, RCX, R11))
+        self._compared = None
+
+    def push_return(self, image: int, address: int) -> None:
+        """A call has pushed an address of an image."""
+        self._push((-1 - image, address, 64))
+
+    def pop_return(self) -> None:
+        """A return has popped one."""
+        self.registers[RSP] = self._sum(self.registers[RSP], 8, 8)
+
+    def branch(self, condition: str) -> None:
+        """A branch went where a condition of the last comparison leads."""
+        if self._compared is not None:
+            self._conditions.append((*self._compared, condition))
+
+    def _unknown(self) -> Value:
+        """The value of a new symbol."""
+        self._symbols += 1
+        return self._symbols, 0, 64
+
+    def _sum(self, value: Value, number: int, width: int) -> Value:
+        """The sum of a value and a number, of ``width`` bytes."""
+        symbol, offset, bits = value
+        if symbol == NUMBER:
+            return NUMBER, offset + number & (WORD if width == 8 else HALF), 64
+        if width == 4:
+            return symbol, offset + number, 32
+        return (symbol, offset + number, 64) if bits == 64 else self._unknown()
+
+    def _operand(self, one: Instruction) -> Value:
+        """The register or the immediate of a store or push."""
+        return self.registers[one.left] if one.left >= 0 else (NUMBER, one.immediate & WORD, 64)
+
+    def _place(self, memory: Memory | None) -> Place | None:
+        """Where an operand is, if that is on the stack or near what a register points to."""
+        if memory is None or memory.index >= 0 or not 0 <= memory.base < REGISTERS or memory.segment:
+            return None
+        return self._at(memory.base, memory.displacement)
+
+    def _at(self, base: int, displacement: int) -> Place | None:
+        symbol, offset, bits = self.registers[base]
+        return (symbol, offset + displacement) if bits == 64 and symbol > NUMBER else None
+
+    def _read(self, place: Place | None, size: int) -> Value:
+        """What is read; what is not known becomes a symbol that the stack has there."""
+        if place is None or size not in STACK_SIZES:
+            return self._unknown()
+        if place in self._memory and self._memory[place][1] == size:
+            return self._memory[place][0]
+        if any(symbol == place[0] and -8 < offset - place[1] < 8 for symbol, offset in self._memory):
+            return self._unknown()
+        value = self._unknown()[0], 0, 8 * size
+        self._memory[place] = value, size
+        return value
+
+    def _write(self, place: Place | None, value: Value, size: int) -> None:
+        """Write a value; what is not known to be elsewhere may have been overwritten."""
+        if place is None:
+            self._memory.clear()
+            return
+        symbol, offset = place
+        for other in list(self._memory):
+            if other[0] != symbol or (other[1] < offset + max(size, 1) and offset < other[1] + self._memory[other][1]):
+                del self._memory[other]
+        if size in STACK_SIZES:
+            self._memory[place] = (value if size == 8 else (value[0], value[1], 32)), size
+
+    def _push(self, value: Value) -> None:
+        self.registers[RSP] = self._sum(self.registers[RSP], -8, 8)
+        self._write(self._at(RSP, 0), value, 8)
+
+    def _copy(self, one: Instruction, _image: int) -> bool:
+        symbol, offset, bits = self.registers[one.left]
+        if one.width == 4:
+            offset, bits = (offset & HALF, 64) if symbol == NUMBER else (offset, 32)
+        self.registers[one.destination] = symbol, offset, bits
+        return True
+
+    def _constant(self, one: Instruction, _image: int) -> bool:
+        self.registers[one.destination] = NUMBER, one.immediate & WORD, 64
+        return True
+
+    def _load(self, one: Instruction, _image: int) -> bool:
+        if not one.memory or one.signed:
+            return False
+        self.registers[one.destination] = self._read(self._place(one.memory[0]), one.memory[0].size)
+        return True
+
+    def _store(self, one: Instruction, _image: int) -> bool:
+        if not one.memory:
+            return False
+        self._write(self._place(one.memory[0]), self._operand(one), one.memory[0].size)
+        return True
+
+    def _address(self, one: Instruction, image: int) -> bool:
+        memory = one.memory[0] if one.memory else None
+        if memory is None or one.width != 8 or memory.segment or memory.index >= 0 or memory.base >= REGISTERS:
+            return False
+        if memory.absolute:
+            self.registers[one.destination] = -1 - image, memory.displacement, 64
+        else:
+            self.registers[one.destination] = self._sum(self.registers[memory.base], memory.displacement, 8)
+        return True
+
+    def _add(self, one: Instruction, _image: int) -> bool:
+        if one.right >= 0 or one.left < 0:
+            return False
+        number = one.immediate if one.action == Action.ADD else -one.immediate
+        self.registers[one.destination] = self._sum(self.registers[one.left], number, one.width)
+        return True
+
+    def _push_operand(self, one: Instruction, _image: int) -> bool:
+        reads = any(operand.access == "r" for operand in one.memory)
+        self._push(self._unknown() if reads else self._operand(one))
+        return True
+
+    def _pop(self, one: Instruction, _image: int) -> bool:
+        value = self._read(self._at(RSP, 0), 8)
+        self.pop_return()
+        if one.destination >= 0:
+            self.registers[one.destination] = value
+        return True
+
+    def _leave(self, _one: Instruction, _image: int) -> bool:
+        self.registers[RSP] = self.registers[RBP]
+        self.registers[RBP] = self._read(self._at(RSP, 0), 8)
+        self.pop_return()
+        return True
+
+    def _compare(self, one: Instruction) -> None:
+        """Note what the flags are set by."""
+        native = one.native
+        if not isinstance(native, Native) or not native.rflags_modified:
+            return
+        self._compared = None
+        if native.mnemonic in (Mnemonic.CMP, Mnemonic.TEST):
+            (left, width), (right, _width) = (
+                self._compared_operand(one, native, 0),
+                self._compared_operand(one, native, 1),
+            )
+            if width in STACK_SIZES and native.mnemonic == Mnemonic.CMP:
+                self._compared = left, right, 8 * width
+            elif width in STACK_SIZES and left == right:
+                self._compared = left, ZERO, 8 * width
+        elif one.action in (Action.ADD, Action.SUBTRACT) and 0 <= one.destination < REGISTERS:
+            self._compared = self.registers[one.destination], ZERO, 8 * one.width
+
+    def _compared_operand(self, one: Instruction, native: Native, number: int) -> tuple[Value, int]:
+        """The value and the bytes of an operand of a comparison."""
+        kind = native.op_kind(number)
+        if kind == OpKind.REGISTER:
+            register = REGISTER_OF[native.op_register(number)]
+            value = self.registers[register] if 0 <= register < REGISTERS else self._unknown()
+            return value, WIDTH_OF[native.op_register(number)]
+        if kind == OpKind.MEMORY:
+            size = one.memory[0].size if one.memory else 0
+            return self._read(self._place(one.memory[0] if one.memory else None), size), size
+        return (NUMBER, native.immediate(number) & WORD, 64), 0
+
+
+_EFFECTS: dict[Action, Callable[[SymbolicState, Instruction, int], bool]] = {
+    Action.COPY: SymbolicState._copy,
+    Action.CONSTANT: SymbolicState._constant,
+    Action.LOAD: SymbolicState._load,
+    Action.STORE: SymbolicState._store,
+    Action.ADDRESS: SymbolicState._address,
+    Action.ADD: SymbolicState._add,
+    Action.SUBTRACT: SymbolicState._add,
+    Action.PUSH: SymbolicState._push_operand,
+    Action.POP: SymbolicState._pop,
+    Action.LEAVE: SymbolicState._leave,
+}
+"""What is done for an action; False if the effect is not known."""
+
+
+def condition_of(branch: Instruction) -> str:
+    """The condition by which a branch is taken; empty for one that is not followed."""
+    native = branch.native
+    return CONDITIONS.get(native.condition_code, "") if isinstance(native, Native) else ""
