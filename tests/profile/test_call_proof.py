@@ -93,6 +93,11 @@ at_through: ret
     .cfi_def_cfa_offset 8
     ret
     end switch
+    function runtime.systemstack_switch
+    nop
+at_go_switch: nop
+    ret
+    end runtime.systemstack_switch
     function handler
     ret
     end handler
@@ -203,6 +208,15 @@ def test_the_call_decides_on_aarch64(tmp_path: Path, caller: str, expected: str,
     at = labels(program, "aarch64-linux-gnu-")
     path = recorded(program, "aarch64", [at["callee"], at[f"at_{caller}"]])
     assert verdict(path) == (expected, reason)
+
+
+@pytest.mark.parametrize(("callee", "caller"), [("callee", "at_go_switch"), ("at_go_switch", "at_to_other")])
+def test_where_go_changes_stacks_nothing_was_called(tmp_path: Path, callee: str, caller: str) -> None:
+    program = assemble(tmp_path, X86_64)
+    at = labels(program)
+    assert verdict(recorded(program, "x86_64", [at[callee], at[caller]])) == (
+        "consistent", "where Go's runtime changes stacks",
+    )  # fmt: skip
 
 
 def test_what_a_signal_interrupts_made_no_call(tmp_path: Path) -> None:

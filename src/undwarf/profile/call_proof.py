@@ -57,6 +57,10 @@ IMPORT = "import"
 CHOSEN = "function chosen at run time"
 INDIRECT = "indirect call"
 NO_CALL = "no call before the return address"
+SWITCH = "where Go's runtime changes stacks"
+_GO_SWITCH = b"runtime.systemstack_switch"
+"""Go's runtime puts this function's address on the stack for the frames of the stack that it has changed to, as if it
+had called there (`gosave_systemstack_switch` and `cgocallback` in src/runtime/asm_amd64.s)."""
 
 
 class Verdict(IntEnum):
@@ -274,7 +278,7 @@ class CodeProof:
         if problem:
             return Verdict.UNCHECKED, problem
         if target is None and name is None:
-            return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(*caller)
+            return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(caller, callee)
         image, inner = caller[0], callee[0]
         code = self._code_of(image)
         start, end = self._function_of(callee)
@@ -297,6 +301,8 @@ class CodeProof:
             return Verdict.CONSISTENT, "call into the function"
         if indirect or code.may_reach(target, start, end) or self._runs_haskell(*caller):
             return Verdict.CONSISTENT, "jump from what is called"
+        if self._is_go_switch(callee):
+            return Verdict.CONSISTENT, SWITCH
         return Verdict.CONTRADICTED, "the call is of another function"
 
     def direct_calls(self, image: memoryview, address: memoryview) -> DirectCalls:
@@ -511,10 +517,19 @@ class CodeProof:
         elf = self._images[image].elf
         return elf is not None and calls_stg_run(elf, address + 1)
 
-    def _without_call(self, image: int, address: int) -> tuple[Verdict, str]:
+    def _is_go_switch(self, frame: tuple[int, int]) -> bool:
+        """Whether a frame stands for a change of stacks by Go's runtime."""
+        table = self._resolver.table(self._images[frame[0]])
+        number = table.find(frame[1]) if table is not None else None
+        return table is not None and number is not None and table.names_at(number)[0].startswith(_GO_SWITCH)
+
+    def _without_call(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
         """The verdict where no call ends at a return address, less one."""
+        image, address = caller
         if self._returns_from_signal(self._images[image], address):
             return Verdict.CONSISTENT, "return from a signal handler"
+        if self._is_go_switch(caller) or self._is_go_switch(callee):
+            return Verdict.CONSISTENT, SWITCH
         return Verdict.CONTRADICTED, NO_CALL
 
 
