@@ -51,7 +51,7 @@ def test_json_has_null_for_what_is_not_known(undwarf: Run, files: Path) -> None:
         None,
     )
     event = shown["events"][0]
-    assert (event["event"], event["unit"], event["total"], event["rows"][0]["samples"]) == ("cpu", "ns", 30, None)
+    assert (event["event"], event["unit"], event["weight"], event["rows"][0]["samples"]) == ("cpu", "ns", 30, None)
 
 
 def test_json_says_what_a_recording_is(undwarf: Run, files: Path) -> None:

@@ -56,8 +56,8 @@ def run(*arguments: object) -> "subprocess.CompletedProcess[bytes]":
 def report() -> Weights:
     """The report of the shipped recording."""
     (event,) = json.loads(run("report", "--json", "-s", "sym", *RECORDING).stdout)["events"]
-    rows = {printable(row["sym"]): (row["self"], row["children"]) for row in event["rows"]}
-    return Weights(event["total"], rows)
+    rows = {printable(row["sym"]): (row["self"], row["total"]) for row in event["rows"]}
+    return Weights(event["weight"], rows)
 
 
 @cache

@@ -1,6 +1,6 @@
 """``undwarf doctor``"""
 
-import json
+import sys
 
 import click
 
@@ -19,7 +19,9 @@ def command(as_json: bool) -> None:
 
     findings = examine()
     if as_json:
-        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=1))
+        from undwarf.outputs.doctor import write_json
+
+        write_json(findings, sys.stdout)
         return
     marks = {
         "good": click.style("ok  ", fg="green"),

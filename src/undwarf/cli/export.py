@@ -14,6 +14,7 @@ from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.outputs.export.origin import Origin
+    from undwarf.outputs.schemas.written_files import ExportEvent
     from undwarf.perfdata import EventAttr
     from undwarf.profile.model import Column
     from undwarf.views.export_tables import ExportTables
@@ -54,7 +55,8 @@ Examples:
     help="For csv, parquet and arrow: the table to write. Default: all, as files in a directory; to standard output "
     "the samples.",
 )
-def command(job: Job, form: str, output: str | None, table: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Also print what the file has and lacks as JSON.")
+def command(job: Job, form: str, output: str | None, table: str | None, as_json: bool) -> None:
     """Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others; or as tables."""
     from undwarf.views.event_units import measures_of
     from undwarf.views.export_tables import export_tables
@@ -63,6 +65,8 @@ def command(job: Job, form: str, output: str | None, table: str | None) -> None:
     format_ = FORMATS[form]
     if table is not None and not format_.by_table:
         raise UsageError(f"--table: {form} has no tables", "", "--format csv, parquet or arrow")
+    if as_json and output == "-":
+        raise UsageError("--json cannot be used with -o -", "standard output has the file", "give -o FILE")
     if output is None:
         if job.recording.path == "-":
             raise UsageError("no name for the file to write", "the recording is standard input", "give one with -o")
@@ -70,8 +74,9 @@ def command(job: Job, form: str, output: str | None, table: str | None) -> None:
     profile = job.profile(by_time=True, lines=format_.lines, runtime=format_.runtime, versions=format_.versions)
     job.note_inferred(profile)
     events = None
-    if not format_.every_event and len(measures := measures_of(profile)) > 1:
-        counts = samples_by_event(profile)
+    measures = measures_of(profile)
+    counts = samples_by_event(profile)
+    if not format_.every_event and len(measures) > 1:
         others = ", ".join(
             f"{sum(counts[event] for event in measure.events):,} samples of {measure.name}" for measure in measures[1:]
         )
@@ -79,8 +84,22 @@ def command(job: Job, form: str, output: str | None, table: str | None) -> None:
         events = measures[0].events
     tables = export_tables(profile, events)
     origin = _origin(job, profile.samples.columns.time)
-    for what in _write(tables, origin, form, output, table):
+    lost = _write(tables, origin, form, output, table)
+    for what in lost:
         notify("note", f"not in {form}: {what}")
+    if as_json:
+        from undwarf.outputs.summaries import WrittenFile, write_export
+
+        described: list[ExportEvent] = [
+            {
+                "event": measure.name,
+                "unit": measure.unit,
+                "samples": sum(counts[event] for event in measure.events),
+                "written": events is None or measure.events == events,
+            }
+            for measure in measures
+        ]
+        write_export(WrittenFile(job.recording.path, output), form, table, described, lost, sys.stdout)
 
 
 def _write(tables: "ExportTables", origin: "Origin", form: str, output: str, table: str | None) -> list[str]:

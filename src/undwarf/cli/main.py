@@ -28,6 +28,7 @@ COMMANDS = {
     "query": "Run an SQL query over recordings, with DuckDB.",
     "record": "Sample programs and unwind them live; write a small recording with whole call chains.",
     "report": "Show hot functions and the call tree in the terminal.",
+    "schema": "Print the JSON Schema of what a command prints with --json.",
     "script": "Print every sample as text, in the format of perf script.",
     "shrink": "Replace stack dumps by whole call chains: a small recording.",
     "stack": "Print the stacks of all threads of a running process or a core file.",
@@ -39,7 +40,7 @@ GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
     "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
-    "This machine": ("doctor", "completion"),
+    "This machine": ("doctor", "completion", "schema"),
 }
 """The commands as the help lists them."""
 

@@ -291,9 +291,10 @@ def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
     """Show the source of a function, with ``asm`` also its instructions."""
     from undwarf.limits import DEFAULT
-    from undwarf.outputs.source import SourceOptions, write, write_json
+    from undwarf.outputs.source import SourceOfEvent, SourceOptions, write, write_json
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.function_code import Disassembly
+    from undwarf.views.report import unit_of_weights
     from undwarf.views.sample_selection import sections
     from undwarf.views.source import listings
 
@@ -313,7 +314,11 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     )
     source_bytes = DEFAULT.source_bytes
     events = [
-        (name, listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes))
+        SourceOfEvent(
+            name,
+            unit_of_weights(profile, event),
+            listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes),
+        )
         for event, name in sections(profile, ())
     ]
     (write_json if as_json else write)(events, sys.stdout, options)

@@ -15,7 +15,7 @@ SHOWN = 5
     epilog="""\b
 Examples:
   undwarf stack 4711
-  undwarf stack --json $(pidof -s postgres) | jq '.threads[].frames[0].function'
+  undwarf stack --json $(pidof -s postgres) | jq '.threads[].frames[0].sym'
   undwarf stack core.4711
   undwarf stack --symfs /mnt/image --binary ./build/server core
 

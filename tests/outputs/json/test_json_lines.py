@@ -27,10 +27,14 @@ def test_the_text_is_that_of_the_standard_library(value: Any, indent: int) -> No
 
 
 @pytest.mark.parametrize(
-    "value", [{1: 2, 2.5: [], None: {}, False: ()}, {"a": (1, "b", Reason.ROOT)}, [Reason.ROOT], "\ud800é\n"]
+    "value", [{1: 2, 2.5: [], None: {}, False: ()}, {"a": (1, "b", Reason.ROOT)}, [Reason.ROOT], "é\n"]
 )
 def test_what_is_not_plain(value: Any) -> None:
     assert dumps(value) == json.dumps(value, indent=1)
+
+
+def test_bytes_that_are_no_text_are_escaped() -> None:
+    assert json.loads(dumps(["\udcff\x1b"])) == ["\\xff\x1b"]
 
 
 def test_what_json_does_not_know_is_an_error() -> None:
