@@ -315,7 +315,7 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     source_bytes = DEFAULT.source_bytes
     events = [
         SourceOfEvent(
-            name,
+            name if event is not None else None,
             unit_of_weights(profile, event),
             listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes),
         )

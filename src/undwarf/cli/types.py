@@ -163,7 +163,7 @@ def _write_all(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
     from undwarf.views.data.layout import spread
 
     events = [
-        types_of_event(data, name, accesses.unit(event), spread(data), weight, code=code)
+        types_of_event(data, name if event is not None else None, accesses.unit(event), spread(data), weight, code=code)
         for event, name, data in accesses.events()
     ]
     write(job.recording.path, weight, events, accesses.clashes, sys.stdout)

@@ -80,12 +80,16 @@ def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
         inner = line + step
         before = "{" + inner
         for key, entry in value.items():
-            name = quoted(key) if isinstance(key, str) else f'"{_plain(key)}"'
+            if isinstance(key, str):
+                name = encode_basestring_ascii(key) if key.isascii() else quoted(key)
+            else:
+                name = f'"{_plain(key)}"'
             kind = type(entry)
             if kind is int:
                 add(f"{before}{name}: {entry}")
             elif kind is str:
-                add(f"{before}{name}: {quoted(entry)}")
+                # A call less for most texts.
+                add(f"{before}{name}: {encode_basestring_ascii(entry) if entry.isascii() else quoted(entry)}")
             else:
                 add(f"{before}{name}: ")
                 _put(entry, inner, step, add)

@@ -42,7 +42,7 @@ def write(report: "view.Report", sink: TextIO, options: ReportOptions) -> None:
         "groups": report.group_names,
         "events": [
             {
-                "event": event.name,
+                "event": event.name if event.event is not None else None,
                 "unit": WEIGHTED_UNITS.get(options.weight) or known(event.unit),
                 "weight": event.flat.total,
                 "samples": event.flat.samples if counted else None,

@@ -22,9 +22,10 @@ BLANK = " " * 8
 
 
 class SourceOfEvent(NamedTuple):
-    """The listings of one event, with the unit of its weights, empty if it is not known."""
+    """The listings of one event, with the unit of its weights, empty if it is not known; ``name`` is None without
+    samples."""
 
-    name: str
+    name: str | None
     unit: str
     listings: "list[Listing]"
 
@@ -93,7 +94,7 @@ def write(events: "Sequence[SourceOfEvent]", sink: TextIO, options: SourceOption
     paint = Paint(options.colour)
     for event in events:
         if len(events) > 1:
-            sink.write(paint.bold(printable(event.name)) + "\n\n")
+            sink.write(paint.bold(printable(event.name or "")) + "\n\n")
         for listing in event.listings:
             _write_listing(listing, sink, options, paint)
 

@@ -85,7 +85,7 @@ class Node(TypedDict):
 class Event(TypedDict):
     """The tables of one event, or of several whose weights can be added."""
 
-    event: Annotated[str, EVENT]
+    event: Annotated[str | None, EVENT + " Null without samples, and if events are rows."]
     unit: Annotated[str | None, UNIT]
     weight: Annotated[Count, "Weight of all samples of the event, which shares are of."]
     samples: Annotated[Count | None, "Samples of the event; null for a profile of another tool without single samples."]

@@ -51,7 +51,7 @@ class Listing(TypedDict):
 class SourceEvent(TypedDict):
     """The listings of one event."""
 
-    event: Annotated[str, EVENT]
+    event: Annotated[str | None, EVENT + " Null without samples."]
     unit: Annotated[str | None, UNIT]
     weight: Annotated[
         Count | None,

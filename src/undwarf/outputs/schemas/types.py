@@ -115,7 +115,7 @@ class TypedInstruction(Access, TypeCounts):
 class TypesEvent(TypedDict):
     """The types of one event; weights are in its unit."""
 
-    event: Annotated[str, EVENT]
+    event: Annotated[str | None, EVENT + " Null without samples."]
     unit: Annotated[str | None, UNIT]
     samples: Annotated[Count, "Number of samples."]
     weight: Annotated[Count, "Weight of all samples, which shares are of."]

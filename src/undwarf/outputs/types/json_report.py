@@ -188,10 +188,10 @@ def _sharing(clashes: "false_sharing.Clashes") -> "SharedLines":
 
 
 def types_of_event(
-    data: "DataTypes", name: str, unit: str, spreads: "Sequence[Spread]", weight: "Weighting", *, code: bool
+    data: "DataTypes", name: str | None, unit: str, spreads: "Sequence[Spread]", weight: "Weighting", *, code: bool
 ) -> "TypesEvent":
-    """The numbers of one event: shares, types with members, members far apart; with ``code`` instructions. ``unit`` is
-    that of periods, empty if it is not known."""
+    """The numbers of one event: shares, types with members, members far apart; with ``code`` instructions. ``name`` is
+    None without samples, ``unit`` that of periods, empty if it is not known."""
     latency = data.has_latency
     return {
         "event": name,
