@@ -405,6 +405,8 @@ def command(
         raise UsageError("--switch-output cannot write to standard output", "", "give -o FILE")
     if as_json and output == "-":
         raise UsageError("--json cannot be used with -o -", "standard output has the recording", "give -o FILE")
+    if as_json and dry_run:
+        raise UsageError("--json cannot be used with --dry-run", "nothing is recorded", "leave one of them out")
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least = off_cpu, int(least * 1e6)
     settings.zstd = zstd and level != 0

@@ -80,6 +80,20 @@ def test_a_document_says_what_it_is(name: str) -> None:
     assert properties["schema"]["const"] == f"undwarf/{name}"
 
 
+UNITS = {"_bytes": " bytes", "_ns": " ns", "_s": " seconds", "_cycles": " cycles", "_percent": " percent"}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_number_with_a_unit_has_it_in_its_name(name: str) -> None:
+    for part, schema in objects(name).items():
+        for key, described in schema["properties"].items():
+            if (part == "Row" and key in KEYS) or not {"integer", "number"}.intersection(described.get("type", ())):
+                continue
+            in_name = {unit for unit in UNITS if key.endswith(unit)}
+            in_words = {unit for unit, words in UNITS.items() if words in described["description"]}
+            assert in_name == in_words, (part, key)
+
+
 def test_a_document_with_an_unknown_property_is_invalid() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(published("doctor")))
     assert validator.is_valid({"schema": "undwarf/doctor", "version": 1, "findings": []})

@@ -40,7 +40,9 @@ class InfoEvent(TypedDict):
         "Requested events per sample, in the unit of the event; null for a fixed frequency, and for an event that is"
         " only read with another's samples.",
     ]
-    stack_dump_bytes: Annotated[Count | None, "Bytes of stack that were copied with each sample; null for none."]
+    stack_dump_bytes: Annotated[
+        Count | None, "Size of the stack that each sample has a copy of, in bytes; null for none."
+    ]
 
 
 class Note(TypedDict):
