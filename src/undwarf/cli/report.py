@@ -1,7 +1,7 @@
 """``undwarf report``"""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -311,9 +311,9 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
     )
-    source_bytes = DEFAULT.source_bytes
+    files: dict[str, Any] = {"source_bytes": DEFAULT.source_bytes, "symfs": job.symfs}
     events = [
-        (name, listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes))
+        (name, listings(profile, function, weight, event=event, disassemble=code, **files))
         for event, name in sections(profile, ())
     ]
     (write_json if as_json else write)(events, sys.stdout, options)
