@@ -16,13 +16,13 @@ def definitions(rows: tuple[tuple[str, str], ...]) -> list[str]:
 
 def paragraph(one: Paragraph) -> list[str]:
     head = [f"{escaped(one.title)}:", ""] if one.title else []
-    return [*head, *(["```console", one.text, "```"] if one.verbatim else [escaped(one.text)]), ""]
+    return [*head, *(["```sh", one.text, "```"] if one.verbatim else [escaped(one.text)]), ""]
 
 
 def page(command: CommandHelp) -> str:
     """The page of one command."""
     name = " ".join(command.names)
-    lines = [f"# {name}", "", escaped(command.summary), "", "```console", f"{name} {command.usage}", "```", ""]
+    lines = [f"# {name}", "", escaped(command.summary), "", "```sh", f"{name} {command.usage}", "```", ""]
     for one in command.paragraphs:
         lines += paragraph(one)
     for title, members in command.commands:

@@ -23,7 +23,7 @@ class Terminal(SphinxDirective):
                 picture = drawn(command, run(command))
             except RuntimeError as error:
                 raise self.error(str(error)) from error
-            text = nodes.literal_block(command, command, language="console")
+            text = nodes.literal_block(command, command, language="sh")
             label = escape(f"Output of {command}", quote=True)
             html = f'<div class="terminal" tabindex="0" role="group" aria-label="{label}">{picture}</div>'
             shown += [text, nodes.raw("", html, format="html")]
@@ -53,7 +53,7 @@ class FlameGraph(SphinxDirective):
             f' style="height: {self.options.get("height", 420)}px"></iframe>'
             f'<p class="flamegraph"><a href="{address}">Open the flame graph on a page of its own</a></p>'
         )
-        return [nodes.literal_block(shown, shown, language="console"), nodes.raw("", html, format="html")]
+        return [nodes.literal_block(shown, shown, language="sh"), nodes.raw("", html, format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,5 +1,5 @@
 // Workers answer requests. Each also writes a line to a log that all of them share, and waits for the disk while it
-// holds the log's lock: with more workers there are no more answers. `requests [WORKERS] [REQUESTS of each]`
+// holds the log's lock: with more workers there are hardly more answers. `requests [WORKERS] [REQUESTS of each]`
 //   gcc -O2 -g -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables requests.c -o requests
 #include "runtime.h"
 
