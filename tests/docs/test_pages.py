@@ -13,6 +13,7 @@ import pytest
 import schema_pages
 from terminal import BLOCK, RECORDINGS, commands, drawn, flamegraph, plain, run
 
+import undwarf
 from undwarf.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -116,15 +117,34 @@ def test_kept_recordings_are_small() -> None:
     assert sum(path.stat().st_size for path in RECORDINGS.rglob("*") if path.is_file()) < 1_000_000
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("requests", "2 3"), ("particles", "1"), ("nested", "1")])
-def test_the_programs_of_the_lessons_run(name: str, arguments: str, tmp_path: Path) -> None:
+def compiled(name: str, folder: Path) -> Path:
+    """A program of the lessons, compiled as for its recording."""
     if shutil.which("gcc") is None:
         pytest.skip("needs gcc")
     script = (RECORDINGS / "record.sh").read_text()
     (flags,) = re.findall(r'^flags="(.*)"$', script, re.MULTILINE)
     source = RECORDINGS / "demo" / f"{name}.c"
-    subprocess.run(["gcc", *flags.split(), str(source), "-o", str(tmp_path / name)], check=True)
-    subprocess.run([str(tmp_path / name), *arguments.split()], check=True, timeout=60)
+    subprocess.run(["gcc", *flags.split(), str(source), "-o", str(folder / name)], check=True)
+    return folder / name
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("requests", "2 3"), ("particles", "1"), ("nested", "1")])
+def test_the_programs_of_the_lessons_run(name: str, arguments: str, tmp_path: Path) -> None:
+    subprocess.run([str(compiled(name, tmp_path)), *arguments.split()], check=True, timeout=60)
+
+
+@pytest.mark.records
+def test_a_new_recording_shows_what_the_lesson_on_waiting_says(tmp_path: Path) -> None:
+    program = compiled("requests", tmp_path)
+    command = f"undwarf record -q --all-user --off-cpu -F 499 -o new.data -- {program} 4 100 && echo recorded"
+    try:
+        run(command, tmp_path)
+    except RuntimeError as error:
+        pytest.skip(f"the kernel does not allow it: {plain(str(error)).splitlines()[-1]}")
+    with undwarf.open(tmp_path / "new.data") as recording:
+        samples = [one for one in recording.profile().samples if one.event == "offcpu-time"]
+    waiting = [one for one in samples if "mutex_lock" in [frame.name for frame in one.stack]]
+    assert sum(one.period for one in waiting) > 0.3 * sum(one.period for one in samples) > 0
 
 
 def test_pictures_have_the_output_as_text_and_load_nothing() -> None:
