@@ -12,15 +12,18 @@ from memory at each use.
 import ast
 import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 
 SOURCE = Path("src")
 MADE = Path("build/cython")
 SHARED = "undwarf._shared"
 """What all kernels need of Cython, typed buffers above all, as one module: in each it was half of the build."""
+MANUAL = "share/man/man1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
@@ -96,6 +99,21 @@ def assigned(body: list[ast.stmt]) -> dict[str, int]:
     return numbers
 
 
+class InstallManualPages(Distribution().get_command_class("install_data")):
+    """Installs manual pages, written from the help of the commands that were built. Editable installations have none:
+    their commands may not be built yet."""
+
+    def run(self) -> None:
+        if not self.get_finalized_command("build_py").editable_mode:
+            built = self.get_finalized_command("build").build_lib
+            path = os.pathsep.join(filter(None, (built, os.environ.get("PYTHONPATH"))))
+            command = [sys.executable, "docs/site/man_pages.py", "build/man"]
+            environment = os.environ | {"PYTHONPATH": path}
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            self.data_files = [(MANUAL, done.stdout.split())]
+        super().run()
+
+
 def remove_leftovers(found: dict[str, Extension]) -> None:
     """Delete compiled modules whose source is no kernel any more: Python would import them instead of a source."""
     for root in (SOURCE, *Path("build").glob("lib.*")):
@@ -120,5 +138,7 @@ if __name__ == "__main__":
             nthreads=JOBS,
             shared_utility_qualified_name=SHARED,
         ),
+        cmdclass={"install_data": InstallManualPages},
+        data_files=[(MANUAL, [])],
         options={"build_ext": {"parallel": JOBS}},
     )

@@ -103,8 +103,19 @@ def check_installation(wheel: Path) -> None:
         print(timed([f"{programs}/python", __file__, "--installed"], directory, programs)[1], end="")
 
 
+def check_manual() -> None:
+    """A manual page for each command of the undwarf of this interpreter."""
+    folder = Path(sys.prefix) / "share" / "man" / "man1"
+    code = "from undwarf.cli.main import COMMANDS; print(*COMMANDS)"
+    commands = subprocess.run([sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True).stdout
+    missing = [name for name in commands.split() if not (folder / f"undwarf-{name}.1").is_file()]
+    check(bool(commands) and not missing, f"no manual pages in {folder}: {missing}")
+    print(f"manual pages: {len(list(folder.glob('undwarf*.1')))}")
+
+
 def check_installed() -> None:
     """The undwarf of this interpreter answers, and imports nothing large."""
+    check_manual()
     command = str(Path(sys.executable).parent / "undwarf")
     with tempfile.TemporaryDirectory() as directory:
         seconds, version = timed([command, "--version"], directory)

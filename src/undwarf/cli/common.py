@@ -390,6 +390,11 @@ class Job:
             notify("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
     @property
+    def symfs(self) -> str:
+        """The root of the recorded machine's files, if it is another than this one's; else empty."""
+        return self._options["symfs"] or ""
+
+    @property
     def filters(self) -> "Filters":
         """The filters that the options set."""
         from undwarf.profile.filters import Filters

@@ -27,12 +27,13 @@ def format_help(command: click.Command, context: click.Context, formatter: click
     if command.epilog:
         formatter.write_paragraph()
         formatter.write_text(inspect.cleandoc(command.epilog))
-    for title, rows in _groups(command, context):
+    for title, rows in option_groups(command, context):
         with formatter.section(title):
             formatter.write_dl(rows)
 
 
-def _groups(command: click.Command, context: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
+def option_groups(command: click.Command, context: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The options in groups with their titles: of each the names with the metavar, and the help."""
     parameters = command.get_params(context)
     names = {parameter.name for parameter in parameters}
     groups = _SAMPLING if "everything" in names else _READING if "symfs" in names else ()

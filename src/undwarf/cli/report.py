@@ -1,7 +1,7 @@
 """``undwarf report``"""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -312,12 +312,12 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
     )
-    source_bytes = DEFAULT.source_bytes
+    files: dict[str, Any] = {"source_bytes": DEFAULT.source_bytes, "symfs": job.symfs}
     events = [
         SourceOfEvent(
             name if event is not None else None,
             unit_of_weights(profile, event),
-            listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes),
+            listings(profile, function, weight, event=event, disassemble=code, **files),
         )
         for event, name in sections(profile, ())
     ]

@@ -106,7 +106,7 @@ class StackColumns(AsTable):
         return len(self.frame)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "stacks")
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class FrameColumns(AsTable):
         return len(self.address)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "frames")
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class FunctionTable(AsTable):
         return len(self.name)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "functions")
 
     def __repr__(self) -> str:
@@ -297,7 +297,7 @@ class SampleView(AsTable):
         return (self._profile.sample(i) for i in range(len(self)))
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it."""
+        """As docs/reference/tables.md describes it."""
         return _table(self._profile, "samples")
 
     def __getattr__(self, name: str) -> Column:

@@ -14,8 +14,9 @@ from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.position_table import PositionTable
 
 FAR_LIKELIER = cython.declare(cython.ulonglong, 8)
-"""How many times the next candidate's likelihood must be exceeded. On the programs of docs/precise.md with a skid of 1
-to 12 instructions: 1: 1.8 % false and 0.7 % cut of all stacks; 4: 1.3 and 2.0 %; 8: 1.0 and 2.8 %; 16: 0.8 and 3.5."""
+"""How many times the next candidate's likelihood must be exceeded. On the programs of docs/explanation/precise.md with
+a skid of 1 to 12 instructions: 1: 1.8 % false and 0.7 % cut of all stacks; 4: 1.3 and 2.0 %; 8: 1.0 and 2.8 %; 16: 0.8
+and 3.5."""
 
 
 @cython.final
