@@ -35,7 +35,10 @@ MOST_FRAMES = 100_000
 
 def notify(kind: str, text: str) -> None:
     """Print a ``note`` or a ``warning`` on standard error."""
-    click.echo(f"{click.style(kind + ':', fg='yellow')} {printable(text)}", err=True)
+    from undwarf.outputs.terminal.style import Paint, wants_colour
+
+    label = Paint(wants_colour(sys.stderr)).warn(f"{kind}:")
+    click.echo(f"{label} {printable(text)}", err=True, color=True)
 
 
 def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...]]:
@@ -313,6 +316,12 @@ _OF_RECORDINGS = {
 """Options that have no effect on profiles of other tools, whose stacks are unwound and named."""
 
 
+def is_given(parameter: str) -> bool:
+    """Whether the command line or the environment gives an option, and not only the configuration file."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source in (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+
+
 class Job:
     """One run of a command on a recording, or with ``profiles`` on a profile of another tool."""
 
@@ -372,8 +381,8 @@ class Job:
         if not profiles:
             self.need_recording(click.get_current_context().command_path)
         options = self._options
-        given = [option for name, option in _OF_RECORDINGS.items() if options[name]]
-        if options["unwind_order"] != "auto":
+        given = [option for name, option in _OF_RECORDINGS.items() if options[name] and is_given(name)]
+        if options["unwind_order"] != "auto" and is_given("unwind_order"):
             given.append("--unwind")
         if given:
             self.need_recording(given[0])
@@ -612,7 +621,9 @@ class Progress:
             from rich.console import Console
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            from undwarf.outputs.terminal.style import wants_colour
+
+            self._bar = Bar(console=Console(stderr=True, no_color=not wants_colour(sys.stderr)), transient=True)
             self._bar.start()
         if step != self._step:
             if self._task is not None:
