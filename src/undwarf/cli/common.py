@@ -155,15 +155,17 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-FORMAT = click.option(
-    "--format",
-    "format",
-    type=click.Choice(["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]),
-    default="auto",
-    show_default=True,
-    help="What FILE is: a recording, or a profile of another tool.",
-)
-"""The option of commands that also show profiles of other tools."""
+def _format_option(name: str) -> Callable[[Any], Any]:
+    """The option of commands that also take profiles of other tools."""
+    return click.option(
+        name,
+        "format",
+        type=click.Choice(["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]),
+        default="auto",
+        show_default=True,
+        help="What FILE is: a recording, or a profile of another tool.",
+    )
+
 
 FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
@@ -235,10 +237,11 @@ def take_shared(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def recording_command(
-    name: str, *, by_frame: bool = False, profiles: bool = False, **settings: Any
+    name: str, *, by_frame: bool = False, profiles: bool = False, format_option: str = "--format", **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command that reads a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``:
-    with filters by function and file. ``profiles``: it also shows profiles of other tools."""
+    with filters by function and file. ``profiles``: it also takes profiles of other tools, whose format the
+    ``format_option`` names."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
@@ -247,7 +250,12 @@ def recording_command(
                 return function(job, **options)
 
         decorated: Any = run
-        for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()), *((FORMAT,) if profiles else ()))):
+        options = (
+            *OPTIONS,
+            *(FRAME_OPTIONS if by_frame else ()),
+            *((_format_option(format_option),) if profiles else ()),
+        )
+        for option in reversed(options):
             decorated = option(decorated)
         as_command: Any = click.command(name, **settings)
         command: click.Command = as_command(decorated)
@@ -373,7 +381,7 @@ class Job:
         return UsageError(
             f"{what} needs a recording (perf.data), and {printable(self.source.path)} is {origin.format}",
             "it has neither registers nor memory, nor which files were mapped",
-            "undwarf report, flamegraph, fold and query show it",
+            "undwarf report, flamegraph, fold, export and query take it",
         )
 
     def _check_profile(self, profiles: bool) -> None:
@@ -443,7 +451,8 @@ class Job:
     def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
         """The profile, which may have no samples; shows progress. ``options`` are those of OpenedRecording.profile."""
         if not self.is_recording:
-            return self.source.profile(filters=self.filters)
+            in_order = bool(options.get("by_time")) and "time" in (self.fields or ())
+            return self.source.profile(filters=self.filters, by_time=in_order)
         profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],

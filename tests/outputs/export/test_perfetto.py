@@ -5,7 +5,17 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import pytest
-from tests.support.exports import HOSTILE, added, export, hostile_profile, inlined_profile, losses, report, write
+from tests.support.exports import (
+    HOSTILE,
+    added,
+    export,
+    export_of,
+    hostile_profile,
+    inlined_profile,
+    losses,
+    report,
+    write,
+)
 from tests.support.profiles import S, make_profile
 
 from undwarf.outputs.export.origin import Origin
@@ -80,6 +90,13 @@ class Sample(NamedTuple):
 
 def test_functions_have_the_weights_of_the_report() -> None:
     found = added(Trace(export("perfetto")).stacks())
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("source", ["perf-script"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(source: str) -> None:
+    found = added(Trace(export_of(source, "perfetto")).stacks())
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

@@ -83,10 +83,9 @@ def _defaults(tables: "ExportTables", origin: "Origin") -> bytes:
 def _processes(tables: "ExportTables") -> list[bytes]:
     """Processes and threads with their last names."""
     names = {(thread.pid, thread.tid): printable(thread.name) for thread in tables.threads}
-    processes = {pid: name for (pid, _tid), name in names.items()}
-    processes |= {pid: name for (pid, tid), name in names.items() if pid == tid}
+    processes = tables.process_names
     return [
-        *(message(1, _pid(1, pid), text(3, name), number(9, 1)) for pid, name in processes.items()),
+        *(message(1, _pid(1, pid), text(3, printable(name)), number(9, 1)) for pid, name in processes.items()),
         *(message(2, _pid(1, tid), text(2, name), _pid(3, pid)) for (pid, tid), name in names.items()),
     ]
 
