@@ -128,6 +128,12 @@ def test_samples_have_their_thread_cpu_and_time() -> None:
     assert (trace.processes, trace.threads) == ({5: "one"}, {5: (5, "one"), 6: (5, "two")})
 
 
+def test_an_unknown_cpu_is_no_number() -> None:
+    """The viewer would show CPU 4294967295."""
+    samples = Trace(write(make_profile([S("main@app", cpu=-1, period=4), S("main@app", cpu=-1, period=3)]), "perfetto"))
+    assert [(one.message.HasField("cpu"), one.weight) for one in samples.samples] == [(False, 4), (False, 3)]
+
+
 def test_frames_have_their_file_build_id_address_and_line() -> None:
     sample = Trace(write(inlined_profile(), "perfetto")).samples[0]
     assert sample.frames == [

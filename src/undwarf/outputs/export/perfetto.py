@@ -13,7 +13,7 @@ from undwarf.outputs.export.wire import message, number, text
 from undwarf.outputs.kernels.local_tables import LocalNumbers
 from undwarf.outputs.kernels.perfetto_packets import Callstacks, SamplePackets, running_totals
 from undwarf.outputs.terminal.escape import printable
-from undwarf.profile.grouping import look_up, widen
+from undwarf.profile.grouping import look_up, widen, without_none
 from undwarf.profile.labels import is_kernel
 from undwarf.profile.model import NONE, Column, Profile
 
@@ -55,7 +55,8 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
             (cpu, widen(columns.pid), widen(columns.tid)),
             stack,
             _modes(profile),
-            running_totals(cpu, tables.weights),
+            # Viewers add samples without a CPU to the counter of the first.
+            running_totals(without_none(cpu, 0), tables.weights),
         )
         while len(piece := packets.fill()):
             file.write(piece)
