@@ -6,6 +6,7 @@
 Prints what it measured. The first check that fails ends it with status 1 and the reason.
 """
 
+import json
 import os
 import re
 import shutil
@@ -76,8 +77,9 @@ def check_sdist(path: Path) -> None:
 
 
 def check_wheel(path: Path) -> None:
-    """A tag for more machines than this one, a bounded size, the whole package alone, kernels compiled, stripped."""
+    """A tag for other machines and versions, a bounded size, the whole package alone, kernels compiled, stripped."""
     size = path.stat().st_size
+    check("-cp311-abi3-" in path.name, f"{path.name} is for one version of Python only")
     check(bool(PORTABLE.search(path.name)), f"{path.name} is for this machine only")
     check(size <= MOST_BYTES, f"{path.name} has {size} bytes, more than {MOST_BYTES}")
     with zipfile.ZipFile(path) as archive:
@@ -127,6 +129,10 @@ def check_installed() -> None:
         seconds, version = timed([command, "--version"], directory)
         check(version == f"undwarf, version {metadata.version('undwarf')}\n", f"undwarf --version: {version}")
         print(f"undwarf --version: {seconds:.2f} s")
+        findings = {one["what"]: one for one in json.loads(timed([command, "doctor", "--json"], directory)[1])}
+        kernels = findings["compiled code"]
+        check(kernels["state"] == "good", kernels["fact"])
+        print(kernels["fact"])
         report = [command, "report", "--symfs", str(RECORDING), str(RECORDING / "words.data")]
         for which in ("first", "second"):
             seconds, text = timed(report, directory)
