@@ -50,6 +50,22 @@ def test_less_goes_on_to_the_end(tmp_path: Path, long_data: Path) -> None:
 
 
 @needs_less
+def test_an_interrupt_leaves_the_page_until_it_is_left(tmp_path: Path, long_data: Path) -> None:
+    terminal = start(tmp_path, "script", long_data)
+    assert terminal.wait_for(FIRST)
+    terminal.press(b"\x03")
+    # Less still answers: it goes to the end of what was written before. An interrupt drops keys that it has not read.
+    for _attempt in range(30):
+        terminal.press(b"G")
+        if terminal.wait_for(b"(END)", 1):
+            break
+    assert b"(END)" in terminal.shown
+    terminal.press(b"q")
+    assert terminal.end() == 130
+    assert LAST not in terminal.shown and b"Traceback" not in terminal.shown
+
+
+@needs_less
 def test_what_fits_on_the_screen_needs_no_key(tmp_path: Path, perf_data: Path) -> None:
     terminal = start(tmp_path, "fold", perf_data)
     assert terminal.end() == 0

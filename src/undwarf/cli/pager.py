@@ -66,6 +66,10 @@ class _Pipe(io.RawIOBase):
             self._left = True
             raise
 
+    def drop(self) -> None:
+        """Write nothing more."""
+        self._left = True
+
     def _start(self) -> None:
         # Only output on terminals needs it.
         import subprocess
@@ -89,7 +93,7 @@ class _Pipe(io.RawIOBase):
 
     def finish(self) -> None:
         """Close the pipe, wait until the user has left the pager, and print what was held back."""
-        self._left = True
+        self.drop()
         if self._process is None:
             return
         assert self._process.stdin is not None
@@ -130,9 +134,12 @@ class Pager:
             sys.stdout = _Pages(buffer, terminal.encoding, terminal.errors, write_through=True)
         return self
 
-    def __exit__(self, *_details: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_details: object) -> None:
         if self._pipe is None:
             return
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            # The rest would wait until the user pages on.
+            self._pipe.drop()
         pages = sys.stdout
         try:
             # Who leaves the pager early wants no more.
