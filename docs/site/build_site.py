@@ -23,8 +23,6 @@ PAGES = ROOT / "build" / "pages"
 SITE = ROOT / "build" / "site"
 PROJECT = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 """Pages beside docs/, and what they are called on the site."""
-JSON_PAGES = ("json", "reference/json", "reference/schemas/index")
-"""Pages of the reference, as far as they are there."""
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 """Elements that load what an attribute names."""
@@ -69,10 +67,6 @@ def stage() -> None:
         target.write_text(with_links(source.read_text(encoding="utf-8"), source), encoding="utf-8")
     command_pages.write(PAGES / "reference" / "commands")
     schema_pages.write(PAGES / "reference" / "schemas")
-    further = [name for name in JSON_PAGES if (PAGES / f"{name}.md").exists()]
-    if further:
-        with (PAGES / "reference" / "index.md").open("a", encoding="utf-8") as index:
-            index.write("\n".join(["", "```{toctree}", *(f"/{name}" for name in further), "```", ""]))
 
 
 class Loads(HTMLParser):

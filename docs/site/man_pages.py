@@ -28,8 +28,12 @@ ENVIRONMENT = (
     ("DEBUGINFOD_URLS", "Servers of missing files. They are asked only with --debuginfod."),
     ("NO_COLOR, FORCE_COLOR", "Turn colours off; or on, also for pipes."),
     ("UNDWARF_CACHE_DIR", 'The folder of cached unwind tables and types; "off": no cache.'),
+    ("UNDWARF_CONFIG", 'The configuration file; "off": none.'),
+    ("UNDWARF_DEBUGINFOD", "If set, as --debuginfod."),
+    ("UNDWARF_PAGER, PAGER", "The pager of long output on a terminal; empty: none."),
     ("UNDWARF_TRACEBACK", "If set, a defect of undwarf ends with Python's traceback."),
 )
+FILES = (("~/.config/undwarf/config.toml", "Defaults of options, where files are, colours and the pager."),)
 _ESCAPES = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}
 
 
@@ -103,9 +107,10 @@ def page(command: CommandHelp, others: list[CommandHelp], date: str) -> str:
             lines.append(f".SS {escaped(title)}")
         lines += rows(entries)
     if len(command.names) == 1:
-        lines.append(".SH ENVIRONMENT")
-        for variable, text in ENVIRONMENT:
-            lines += [".TP", f"\\fB{escaped(variable)}\\fR", *filled(text)]
+        for title, entries in (("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)):
+            lines.append(f".SH {title}")
+            for term, text in entries:
+                lines += [".TP", f"\\fB{escaped(term)}\\fR", *filled(text)]
     lines.append(".SH EXIT STATUS")
     for status, text in EXIT_STATUS:
         lines += [".TP", f"\\fB{status}\\fR", *filled(text)]

@@ -6,12 +6,7 @@ from typing import Any
 
 from command_pages import escaped
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "undwarf"
-
-
-def schemas() -> list[Path]:
-    """The schemas' files, by name."""
-    return sorted(PACKAGE.rglob("schemas/*.json"), key=lambda path: path.name)
+SCHEMAS = Path(__file__).resolve().parents[2] / "src" / "undwarf" / "outputs" / "schemas"
 
 
 def code(value: object) -> str:
@@ -69,20 +64,19 @@ def page(path: Path) -> str:
     """The page of one schema."""
     schema = json.loads(path.read_text(encoding="utf-8"))
     lines = [f"# {escaped(path.stem)}", "", escaped(schema.get("description", "")), ""]
-    lines += [f"The schema is `{path.relative_to(PACKAGE.parent)}` of the package.", "", *table(schema)]
+    lines += [f"`undwarf schema {path.stem}` prints the schema.", "", *table(schema)]
     for name, one in schema.get("$defs", {}).items():
         lines += [f"## {escaped(name)}", "", escaped(one.get("description", "")), "", *table(one)]
     return "\n".join(lines) + "\n"
 
 
 def write(folder: Path) -> None:
-    """Write a page for each schema, and one that lists them; none if there are no schemas."""
-    found = schemas()
-    if not found:
-        return
+    """Write a page for each schema, and one that lists them."""
+    found = sorted(SCHEMAS.glob("*.json"))
     folder.mkdir(parents=True, exist_ok=True)
     for path in found:
         (folder / f"{path.stem}.md").write_text(page(path), encoding="utf-8")
-    listed = ["# JSON schemas", "", "What commands print with `--json`, and lines of `script`.", ""]
-    listed += ["```{toctree}", "", *(path.stem for path in found), "```"]
+    lines = "of `addr2line`, `fold`, `script` and `top`: of each line"
+    listed = ["# JSON schemas", "", f"Of what commands print with `--json` ({lines}).", ""]
+    listed += ["[JSON](../json.md) has what they share.", "", "```{toctree}", "", *(path.stem for path in found), "```"]
     (folder / "index.md").write_text("\n".join(listed) + "\n", encoding="utf-8")

@@ -63,7 +63,8 @@ def run(command: str, folder: Path = RECORDINGS) -> str:
     The `undwarf` of this interpreter is the one that runs.
     """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    environment = os.environ | {"PATH": path, "FORCE_COLOR": "1", "UNDWARF_CACHE_DIR": "off", "LC_ALL": "C.UTF-8"}
+    settings = {"FORCE_COLOR": "1", "UNDWARF_CACHE_DIR": "off", "UNDWARF_CONFIG": "off", "LC_ALL": "C.UTF-8"}
+    environment = os.environ | settings | {"PATH": path}
     environment.pop("NO_COLOR", None)
     shell = [shutil.which("bash") or "sh", "-c", command]
     done = subprocess.run(

@@ -20,15 +20,18 @@ def perf_data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def undwarf(tmp_path: Path) -> Run:
-    """Runs ``python -m undwarf`` in an empty directory; ``stdin`` may be bytes. What ``--json`` prints is valid."""
+    """Runs ``python -m undwarf`` in an empty directory; ``stdin`` may be bytes, ``without`` variables not to set. What
+    ``--json`` prints is valid."""
 
-    def run(*arguments: object, stdin: bytes = b"", **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        *arguments: object, stdin: bytes = b"", without: tuple[str, ...] = (), **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
             [sys.executable, "-m", "undwarf", *map(str, arguments)],
             input=stdin,
             capture_output=True,
             cwd=tmp_path,
-            env={**os.environ, **environment},
+            env={name: value for name, value in os.environ.items() if name not in without} | environment,
             timeout=60,
             check=False,
         )

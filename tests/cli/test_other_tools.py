@@ -105,6 +105,51 @@ def test_what_needs_a_recording_says_so_in_one_sentence(
     assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", f"error: {error}")
 
 
+@pytest.mark.parametrize("format", FILES)
+@pytest.mark.parametrize("form", ["pprof", "speedscope", "callgrind", "otlp", "folded", "csv", "arrow"])
+def test_each_format_is_exported(undwarf: Run, files: Path, format: str, form: str) -> None:
+    done = undwarf("export", "--format", form, format, "-o", "out")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"note: not in {format}: " in done.stderr and "the reason why stacks end\n" in done.stderr
+
+
+def test_what_is_not_there_is_named(undwarf: Run, files: Path) -> None:
+    done = undwarf("export", "--format", "otlp", "perf-script", "-o", "out")
+    assert "note: not in perf-script: source lines, addresses, and the reason why stacks end\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "missing"),
+    [
+        ("firefox", "times and no thread ids"),
+        ("perfetto", "times and no thread ids"),
+        ("chrome", "times and no thread ids"),
+        ("perf-script", "thread names and no thread ids and no times and no addresses"),
+    ],
+)
+def test_what_shows_times_needs_them(undwarf: Run, files: Path, form: str, missing: str) -> None:
+    done = undwarf("export", "--format", form, "folded")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        [
+            f"error: folded has no {missing}, which {form} shows",
+            "  try: --format pprof, speedscope, otlp, callgrind, folded, csv, parquet, arrow",
+        ],
+    )
+
+
+def test_folded_stacks_stay_the_same(undwarf: Run, files: Path) -> None:
+    done = undwarf("export", "--format", "folded", "folded", "-o", "-")
+    assert done.stdout.encode() == FOLDED[17:] + FOLDED[:17]
+
+
+def test_the_input_format_of_an_export_may_be_given(undwarf: Run, files: Path) -> None:
+    (files / "odd").write_bytes(b"no stack\n" + FOLDED)
+    assert undwarf("export", "--format", "folded", "odd", "-o", "-").returncode == 3
+    done = undwarf("export", "--input-format", "folded", "--format", "folded", "odd", "-o", "-")
+    assert done.stdout.encode() == FOLDED[17:] + FOLDED[:17]
+
+
 def test_filters_of_frames(undwarf: Run, files: Path) -> None:
     assert undwarf("fold", "--symbol", "main", "folded").stdout == "app;main 3\n"
     done = undwarf("fold", "--symbol", "gone", "folded")

@@ -15,6 +15,7 @@ from terminal import BLOCK, RECORDINGS, commands, drawn, flamegraph, plain, run
 
 import undwarf
 from undwarf.cli.main import COMMANDS
+from undwarf.outputs.schemas import DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,7 +23,7 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.is_relative_to(DO
 LINKED = [*PAGES, *sorted(ROOT.glob("*.md"))]
 LESSONS = [path for path in PAGES if "\n```{terminal}" in path.read_text()]
 TREE = re.compile(r"```\{toctree\}\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
-GENERATED = ("reference/commands/undwarf", "changes", "contributing", "security")
+GENERATED = ("reference/commands/undwarf", "reference/schemas/index", "changes", "contributing", "security")
 
 
 def name_of(path: Path) -> str:
@@ -48,8 +49,7 @@ def headings(text: str) -> set[str]:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    # The page on JSON, and those of schemas, are added when they are there.
-    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES} - set(build_site.JSON_PAGES)
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES}
     assert navigation() == pages | set(GENERATED)
 
 
@@ -180,6 +180,11 @@ def test_links_out_of_docs_become_files_of_the_site(tmp_path: Path, monkeypatch:
     assert (tmp_path / "files" / "examples" / "demo.py").read_bytes() == (ROOT / "examples" / "demo.py").read_bytes()
 
 
+def test_every_schema_has_a_page(tmp_path: Path) -> None:
+    schema_pages.write(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == {*DOCUMENTS, "index"}
+
+
 def test_a_schema_becomes_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = {
         "description": "What <b> prints.",
@@ -191,11 +196,8 @@ def test_a_schema_becomes_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "required": ["rows"],
         "$defs": {"Row": {"properties": {"name": {"type": "string"}}, "description": "One row."}},
     }
-    monkeypatch.setattr(schema_pages, "PACKAGE", tmp_path)
-    schema_pages.write(tmp_path / "none")
-    assert not (tmp_path / "none").exists()
-    (tmp_path / "schemas").mkdir()
-    (tmp_path / "schemas" / "report.json").write_text(json.dumps(schema))
+    monkeypatch.setattr(schema_pages, "SCHEMAS", tmp_path)
+    (tmp_path / "report.json").write_text(json.dumps(schema))
     schema_pages.write(tmp_path / "pages")
     text = (tmp_path / "pages" / "report.md").read_text()
     assert "| `rows` | array of [Row](#row) | yes | The rows. |" in text

@@ -8,7 +8,7 @@ _READING = (
     ("Which samples", ("spans", "pids", "tids", "cpus", "comms", "events", "symbols", "dsos", "callers")),
     ("Where files are", ("symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux")),
     ("Stacks and names", ("max_stack", "no_other_dumps", "no_inline", "unwind_order", "skid")),
-    ("How it runs", ("no_cache", "jobs", "stats")),
+    ("How it runs", ("no_cache", "jobs", "stats", "no_pager")),
 )
 """Groups of options of commands that read a recording, by parameter."""
 _SAMPLING = (

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import SKID, Job, Number, notify, recording_command, terminal_width
+from undwarf.cli.common import SKID, Job, Number, is_given, notify, recording_command, terminal_width
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def command(
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     if job.fields is not None:
-        keys = _present(job, keys, chosen=perf_fields is not None or _is_given("sort"))
+        keys = _present(job, keys, chosen=perf_fields is not None or is_given("sort"))
         for option, given in (("--branch-stack", pairs), ("--branch-history", history), ("--skid", skid)):
             if given:
                 job.need_recording(option)
@@ -240,10 +240,6 @@ def command(
 
 _FIELD_OF = {"srcline": "line", "srcfile": "line"}
 """The field that a sort key needs, if it has another name."""
-
-
-def _is_given(option: str) -> bool:
-    return click.get_current_context().get_parameter_source(option) is not click.core.ParameterSource.DEFAULT
 
 
 def _present(job: Job, keys: tuple[str, ...], *, chosen: bool) -> tuple[str, ...]:

@@ -471,7 +471,9 @@ def _screen() -> "Iterator[Screen | None]":
     from rich.console import Console
     from rich.live import Live
 
-    console = Console()
+    from undwarf.outputs.terminal.style import wants_colour
+
+    console = Console(no_color=not wants_colour(sys.stdout))
     before = termios.tcgetattr(0)
     tty.setcbreak(0)
     try:

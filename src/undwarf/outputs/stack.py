@@ -51,7 +51,7 @@ def lines(profile: Profile, process: str, source: bool = True, ended_by: int = 0
             yield f"     ... {printable(ending)}"
 
 
-def as_json(profile: Profile, process: str, stopped_ns: Sequence[int], ended_by: int = 0) -> str:
+def to_json(profile: Profile, process: str, stopped_ns: Sequence[int], ended_by: int = 0) -> str:
     """The stacks as one JSON object; ``stopped_ns``: how long each thread was stopped, 0 if it was not."""
     samples = list(profile.samples)
     document: Stack = {

@@ -190,9 +190,21 @@ class EventInfo(NamedTuple):
     unit: str = ""
 
 
+FIELDS = {
+    "time": "times",
+    "pid": "process ids",
+    "tid": "thread ids",
+    "cpu": "CPUs",
+    "comm": "thread names",
+    "dso": "files",
+    "line": "source lines",
+    "address": "addresses",
+}
+"""What a profile of another tool may have, in words."""
+
+
 class Origin(NamedTuple):
-    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of time, pid, tid, cpu, comm,
-    dso, line and address.
+    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of :data:`FIELDS`.
 
     ``sums``: its entries are no single samples, but sums of their weights, as in folded stacks.
     """

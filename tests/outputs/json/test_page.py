@@ -1,4 +1,4 @@
-"""The examples of docs/json.md, as a reader runs them."""
+"""The examples of docs/reference/json.md, as a reader runs them."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from undwarf.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "examples" / "recording"
-PAGE = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 EXAMPLES = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 OF_RUNNING_PROGRAMS = ("undwarf record", "undwarf top", "undwarf stack")
 

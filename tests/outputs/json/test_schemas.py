@@ -46,7 +46,7 @@ def test_a_published_schema_is_that_of_the_type(name: str, request: pytest.Fixtu
     text = json.dumps(document_schema(name), indent=1) + "\n"
     if request.config.getoption("--refresh"):
         (FOLDER / f"{name}.json").write_text(text)
-    assert published(name) == text, "pytest --refresh writes the schema anew; see docs/json.md on versions"
+    assert published(name) == text, "pytest --refresh writes the schema anew; see docs/reference/json.md on versions"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -234,7 +234,7 @@ SOURCES: dict[str, Callable[[Path], str | list[str]]] = {
     "report-source": lambda _: run("report", *RECORDING, "--json", "--source", "count_word", "--asm"),
     "script": lambda _: run("script", *RECORDING, "--json", "-F", "+srcline"),
     "shrink": lambda folder: run("shrink", *RECORDING, "--json", "-o", folder / "a"),
-    "stack": lambda _: stack.as_json(make_profile([S("main@app f@libc")]), "app", [5], 11),
+    "stack": lambda _: stack.to_json(make_profile([S("main@app f@libc")]), "app", [5], 11),
     "tables-cache": lambda _: run("tables", "cache", "--json", PROGRAM),
     "tables-convert": lambda folder: run("tables", "convert", PROGRAM, "--json", "--to", "sframe", "-o", folder / "a"),
     "tables-dump": lambda _: run("tables", "dump", PROGRAM, "--json"),

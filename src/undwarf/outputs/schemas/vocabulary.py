@@ -1,4 +1,4 @@
-"""What documents share: kinds of values, and the parts that mean the same everywhere (docs/json.md)."""
+"""What documents share: kinds of values, and the parts that mean the same everywhere (docs/reference/json.md)."""
 
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
