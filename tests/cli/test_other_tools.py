@@ -150,6 +150,20 @@ def test_the_input_format_of_an_export_may_be_given(undwarf: Run, files: Path) -
     assert done.stdout.encode() == FOLDED[17:] + FOLDED[:17]
 
 
+def test_json_of_what_was_written_has_null_for_what_is_not_known(undwarf: Run, files: Path) -> None:
+    shown = json.loads(undwarf("export", "--json", "--format", "pprof", "folded", "-o", "out").stdout)
+    (event,) = shown["events"]
+    assert (shown["recording"], event["unit"], event["samples"], event["written"]) == ("folded", None, None, True)
+    drawn = json.loads(undwarf("flamegraph", "--json", "folded", "-o", "page.html").stdout)
+    assert [graph["unit"] for graph in drawn["graphs"]] == [None]
+
+
+def test_json_of_what_was_written_has_the_unit_that_the_file_states(undwarf: Run, files: Path) -> None:
+    shown = json.loads(undwarf("export", "--json", "--format", "folded", "pprof", "-o", "out").stdout)
+    drawn = json.loads(undwarf("flamegraph", "--json", "pprof", "-o", "page.html").stdout)
+    assert shown["events"][0]["unit"] == drawn["graphs"][0]["unit"] == "ns"
+
+
 def test_filters_of_frames(undwarf: Run, files: Path) -> None:
     assert undwarf("fold", "--symbol", "main", "folded").stdout == "app;main 3\n"
     done = undwarf("fold", "--symbol", "gone", "folded")

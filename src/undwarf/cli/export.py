@@ -99,12 +99,14 @@ def command(job: Job, form: str, output: str | None, table: str | None, as_json:
     if as_json:
         from undwarf.outputs.json_values import known
         from undwarf.outputs.summaries import WrittenFile, write_export
+        from undwarf.views.report import unit_of_weights
 
+        sums = profile.origin is not None and profile.origin.sums
         described: list[ExportEvent] = [
             {
                 "event": measure.name,
-                "unit": known(measure.unit),
-                "samples": sum(counts[event] for event in measure.events),
+                "unit": known(unit_of_weights(profile, measure.events)),
+                "samples": None if sums else sum(counts[event] for event in measure.events),
                 "written": events is None or measure.events == events,
             }
             for measure in measures

@@ -54,7 +54,8 @@ def command(
 
     if as_json and output == "-":
         raise UsageError("--json cannot be used with -o -", "standard output has the page", "give -o FILE")
-    graph = flame_graph(job.grouped(by, skid), job.stack_dump)
+    profile = job.grouped(by, skid)
+    graph = flame_graph(profile, job.stack_dump)
     options = FlamegraphOptions(title=title or Path(job.source.path).name, weight=weight)
     if output == "-":
         write(graph, sys.stdout.buffer, options)
@@ -69,5 +70,7 @@ def command(
     click.echo(f"wrote {printable(output)} ({size:,.0f} KiB): open it in a browser", err=True)
     if as_json:
         from undwarf.outputs.summaries import WrittenFile, write_flamegraph
+        from undwarf.views.report import unit_of_weights
 
-        write_flamegraph(WrittenFile(job.source.path, output), graph, sys.stdout)
+        units = [unit_of_weights(profile, measure.events) for measure in graph.graphs]
+        write_flamegraph(WrittenFile(job.source.path, output), graph, units, sys.stdout)

@@ -51,15 +51,17 @@ def write_export(
     dump(document, sink)
 
 
-def write_flamegraph(written: WrittenFile, graph: "FlameGraph", sink: TextIO) -> None:
-    """Write which page was made."""
+def write_flamegraph(written: WrittenFile, graph: "FlameGraph", units: Sequence[str], sink: TextIO) -> None:
+    """Write which page was made. ``units``: of its graphs, empty where they are not known."""
     document: Flamegraph = {
         "schema": "undwarf/flamegraph",
         "version": 1,
         "recording": written.recording,
         "output": written.output,
         "size_bytes": size_of(written.output),
-        "graphs": [{"event": measure.name, "unit": known(measure.unit)} for measure in graph.graphs],
+        "graphs": [
+            {"event": measure.name, "unit": known(unit)} for measure, unit in zip(graph.graphs, units, strict=True)
+        ],
         "wholeness": wholeness(graph.quality),
     }
     dump(document, sink)

@@ -10,7 +10,7 @@ class ExportEvent(TypedDict):
 
     event: Annotated[str, EVENT]
     unit: Annotated[str | None, UNIT]
-    samples: Annotated[Count, "Number of samples."]
+    samples: Annotated[Count | None, "Number of samples; null for a profile of another tool without single samples."]
     written: Annotated[bool, "False if the format holds one unit, and this is another one."]
 
 
