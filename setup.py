@@ -4,6 +4,9 @@ All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind`` li
 folders, ``none`` leaves all of them out: `make` installs like that and builds in place afterwards, where only what has
 changed is compiled again. Of the time of a build nine tenths are the C compiler's.
 
+``UNDWARF_STABLE_ABI=1`` makes one wheel for CPython 3.11 and all later versions, of the stable ABI. Kernels then call
+the interpreter where they would look into its objects (docs/architecture.md has the cost).
+
 Numbers that kernels share are declared once, in Python modules whose first line starts with ``# constants of kernels``.
 Each gets a ``.pxd`` beside it, which makes them constants of C: a kernel that took them from the module would read them
 from memory at each use.
@@ -12,15 +15,20 @@ from memory at each use.
 import ast
 import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 
 SOURCE = Path("src")
 MADE = Path("build/cython")
 SHARED = "undwarf._shared"
 """What all kernels need of Cython, typed buffers above all, as one module: in each it was half of the build."""
+MANUAL = "share/man/man1"
+STABLE_ABI = os.environ.get("UNDWARF_STABLE_ABI") == "1"
+MACROS = [("CYTHON_LIMITED_API", "1"), ("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else []
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
@@ -35,9 +43,15 @@ def kernels() -> dict[str, Extension]:
             # Code without C types calls the interpreter for everything: -O2 compiles 1.7 times as long there, for no
             # speed that could be measured. Nor does -O3 make the walk of stacks faster, in a quarter more time.
             level = "-O1" if "annotation_typing=False" in directive else "-O2"
-            found[name] = Extension(name, [str(path)], extra_compile_args=[level, "-g0", "-w"])
-    found[SHARED] = Extension(SHARED, ["src/undwarf/_shared.c"], extra_compile_args=["-O2", "-g0", "-w"])
+            found[name] = extension(name, str(path), level)
+    found[SHARED] = extension(SHARED, "src/undwarf/_shared.c", "-O2")
     return found
+
+
+def extension(name: str, source: str, level: str) -> Extension:
+    """A kernel, compiled with this level of optimisation."""
+    arguments = [level, "-g0", "-w"]
+    return Extension(name, [source], define_macros=MACROS, extra_compile_args=arguments, py_limited_api=STABLE_ABI)
 
 
 def wanted(found: dict[str, Extension]) -> list[Extension]:
@@ -96,6 +110,21 @@ def assigned(body: list[ast.stmt]) -> dict[str, int]:
     return numbers
 
 
+class InstallManualPages(Distribution().get_command_class("install_data")):
+    """Installs manual pages, written from the help of the commands that were built. Editable installations have none:
+    their commands may not be built yet."""
+
+    def run(self) -> None:
+        if not self.get_finalized_command("build_py").editable_mode:
+            built = self.get_finalized_command("build").build_lib
+            path = os.pathsep.join(filter(None, (built, os.environ.get("PYTHONPATH"))))
+            command = [sys.executable, "docs/site/man_pages.py", "build/man"]
+            environment = os.environ | {"PYTHONPATH": path}
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            self.data_files = [(MANUAL, done.stdout.split())]
+        super().run()
+
+
 def remove_leftovers(found: dict[str, Extension]) -> None:
     """Delete compiled modules whose source is no kernel any more: Python would import them instead of a source."""
     for root in (SOURCE, *Path("build").glob("lib.*")):
@@ -120,5 +149,10 @@ if __name__ == "__main__":
             nthreads=JOBS,
             shared_utility_qualified_name=SHARED,
         ),
-        options={"build_ext": {"parallel": JOBS}},
+        cmdclass={"install_data": InstallManualPages},
+        data_files=[(MANUAL, [])],
+        options={
+            "build_ext": {"parallel": JOBS},
+            "bdist_wheel": {"py_limited_api": "cp311" if STABLE_ABI else False},
+        },
     )

@@ -59,21 +59,21 @@ def answers(path: Path, at: list[int], *more: str) -> tuple[dict[str, list[dict[
     asked = ",".join(f"{one:x}" for one in at)
     done = subprocess.run(command, input=asked, check=True, capture_output=True, text=True)
     found: dict[str, list[dict[str, object]]] = {}
-    for one in json.loads(done.stdout):
+    for one in json.loads(done.stdout)["accesses"]:
         found.setdefault(one["address"], []).append(one)
     return found, time.perf_counter() - begun
 
 
 def leaf(one: dict[str, object]) -> str:
     """The innermost member."""
-    return str(one["field"]).rpartition(".")[2].replace("[]", "")
+    return str(one["field"] or "").rpartition(".")[2].replace("[]", "")
 
 
 def compare(truth: dict[str, object], told: dict[str, object]) -> str:
     """How an answer from BTF relates to DWARF's."""
     if truth["type"] is None:
         return "no data" if truth["how"] else "DWARF unknown"
-    if (truth["type"], truth["offset"]) == (told["type"], told["offset"]):
+    if (truth["type"], truth["offset_bytes"]) == (told["type"], told["offset_bytes"]):
         return "same"
     return "nested" if leaf(truth) == leaf(told) or not told["field"] else "other"
 
@@ -100,9 +100,13 @@ def main() -> int:
             if one["type"] is None:
                 continue
             kind = compare(truth, one)
-            counts[str(one["how"]), kind] += 1
+            counts[str(one["how"] or ""), kind] += 1
             if arguments.verbose and kind not in ("same", "nested"):
-                said = f"{truth['type']}+{truth['offset']} {truth['field']}" if truth["type"] else str(truth["reason"])
+                said = (
+                    f"{truth['type']}+{truth['offset_bytes']} {truth['field']}"
+                    if truth["type"]
+                    else str(truth["reason"])
+                )
                 print(f"  {address} `{one['insn']}`: {said}; BTF {one['type']}+{one['offset']} {one['field']}")
     print(f"{len(at)} accesses, {sums['data']} of data. DWARF types {sums['DWARF']} in {dwarf_seconds:.1f} s")
     print(f"{'by BTF':12}" + "".join(f"{kind:>14}" for kind in KINDS))

@@ -62,12 +62,12 @@ def compare(source: Path, ways: list[str], options: argparse.Namespace, director
         pairs = [
             (one, other)
             for one, other in zip(expected, answers(binary, code), strict=True)
-            if any(one[key] != other[key] for key in ("type", "offset", "field"))
+            if any(one[key] != other[key] for key in ("type", "offset_bytes", "field"))
         ]
         differing += len(pairs)
         print(f"  {way}: {len(pairs) or 'none'} differ", flush=True)
         for one, other in pairs[: options.show]:
-            print(f"    {one['address']} {one['insn']}: {told(one)}; here {told(other)}")
+            print(f"    {one['address']} {one['instruction']}: {told(one)}; here {told(other)}")
     return differing
 
 
@@ -105,7 +105,7 @@ def answers(binary: Path, code: str) -> list[dict[str, object]]:
     )
     if run.returncode:
         sys.exit(run.stderr)
-    found: list[dict[str, object]] = json.loads(run.stdout)
+    found: list[dict[str, object]] = json.loads(run.stdout)["accesses"]
     return found
 
 

@@ -85,7 +85,7 @@ def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, Any]
     for first in range(0, len(addresses), 6000):
         asked = ",".join(f"{at:x}" for at in addresses[first : first + 6000])
         done = subprocess.run([*command, asked], check=True, capture_output=True, text=True)
-        for one in json.loads(done.stdout):
+        for one in json.loads(done.stdout)["accesses"]:
             found.setdefault(int(one["address"], 16), []).append(one)
     return found
 
@@ -97,11 +97,11 @@ def compare(theirs: tuple[str, int, str, str], answers: list[dict[str, Any]]) ->
         kept = ", ".join(str(other) for one in answers for other in one["candidates"])
         kind = "spill" if answers and all(one["how"] == "spill" for one in answers) else "perf only"
         return kind, "; ".join(str(one["reason"]) for one in answers) + (f" [{kept}]" if kept else "")
-    said = "; ".join(f"{one['type']}+{one['offset']} {one['field']} [{one['how']}]" for one in typed)
+    said = "; ".join(f"{one['type']}+{one['offset_bytes']} {one['field']} [{one['how']}]" for one in typed)
     name, offset, member, _insn = theirs
     kinds = []
     for one in typed:
-        ours, at, path = plain(one["type"]), one["offset"], one["field"].replace("[]", "")
+        ours, at, path = plain(one["type"]), one["offset_bytes"], (one["field"] or "").replace("[]", "")
         leaf, wanted = path.rpartition(".")[2], member.rpartition(".")[2]
         if ours == name and at == offset:
             kinds.append("same")

@@ -63,10 +63,10 @@ def grade(entry: dict[str, object], answers: list[dict[str, object]]) -> tuple[s
     """(right, weak, wrong or miss; the answer)."""
     typed = [one for one in answers if one["type"] is not None]
     if not typed:
-        return "miss", "; ".join(str(one.get("reason", "")) for one in answers)
+        return "miss", "; ".join(str(one["reason"] or "") for one in answers)
     access = str(entry.get("rw", ""))
     chosen = next((one for one in typed if one["access"] == access), typed[0])
-    name, offset = str(chosen["type"]), int(str(chosen["offset"]))
+    name, offset = str(chosen["type"]), int(str(chosen["offset_bytes"]))
     return graded(entry, name, offset), f"{name}+{offset} {chosen['field']} [{chosen['how']}]"
 
 
@@ -92,7 +92,7 @@ def asked(binary: Path, addresses: str, extra: list[str]) -> dict[int, list[dict
     if done.returncode:
         sys.exit(f"{binary}: {done.stderr}")
     found: dict[int, list[dict[str, object]]] = {}
-    for one in json.loads(done.stdout):
+    for one in json.loads(done.stdout)["accesses"]:
         found.setdefault(int(one["address"], 16), []).append(one)
     return found
 

@@ -1,5 +1,5 @@
 """Makes the reference of the public names from the code that defines them: `src/undwarf/__init__.pyi`, which type
-checkers and editors read, and `docs/api.md`, for readers.
+checkers and editors read, and `docs/reference/api.md`, for readers.
 
     python docs/make_api.py
 
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "undwarf"
 STUB = SOURCE / "__init__.pyi"
-PAGE = ROOT / "docs" / "api.md"
+PAGE = ROOT / "docs" / "reference" / "api.md"
 WIDTH = 120
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -477,8 +477,8 @@ INTRODUCTION = """\
 
 What `import undwarf` offers, and what it promises: names, shapes, units and errors. Everything else is machinery and
 may change in any version. `docs/make_api.py` makes this page from the code, and
-[`src/undwarf/__init__.pyi`](../src/undwarf/__init__.pyi), which has the same for editors and type checkers, complete
-and without `Any`. The tests run the examples, with the recording in [`examples/recording`](../examples/recording) as
+[`src/undwarf/__init__.pyi`](../../src/undwarf/__init__.pyi), which has the same for editors and type checkers, complete
+and without `Any`. The tests run the examples, with the recording in [`examples/recording`](../../examples/recording) as
 `words.data`, that recording opened as `recording`, its profile as `profile`, and `examples/words.c` compiled with `-g`
 as `words`.
 
@@ -496,22 +496,23 @@ with undwarf.open("words.data", symfs=".") as recording:
   Programs that look at millions of samples use columns.
 - **Tables**: `profile.samples`, `stacks`, `frames`, `events`, ... are tables for pandas, polars, pyarrow and DuckDB as
   well ([their columns](tables.md)); `as_table().rows()` has their rows without any of these.
-- **Profiles of other tools** are opened like recordings, and are a `ProfileFile` ([which](other-tools.md)). With
-  `format="perf.data"` type checkers know that it is a `Recording`.
+- **Profiles of other tools** are opened like recordings, and are a `ProfileFile`
+  ([which](../how-to/other-tools.md)). With `format="perf.data"` type checkers know that it is a `Recording`.
 - **Options** are frozen dataclasses (`Options`, `ProfileOptions`); single ones may be given by keyword, as in
   `undwarf.open(path, symfs=root)`.
 - **Addresses** of code are `CodeAddress`: they say whether they are a return address, which is looked up one less.
 - **Errors**: every error that undwarf raises on purpose is an `UndwarfError` with `what`, `why` and `hint`. Damage in a
   recording or a file is no error: it is worked around, and counted in `defects`.
-- **Building blocks** work without a recording: `Unwinder` walks stacks that a debugger, a minidump reader or a BPF
-  profiler reads itself ([a running process](../examples/unwind_process.py), [a core file](../examples/unwind_core.py));
-  `Symbolizer`, `TypeResolver` and `UnwindTable` answer for one file, `PerfDataWriter` writes recordings.
+- **Building blocks** work without a recording: `Unwinder` walks stacks that a debugger, a minidump reader or a
+  BPF profiler reads itself ([a running process](../../examples/unwind_process.py), [a core
+  file](../../examples/unwind_core.py)); `Symbolizer`, `TypeResolver` and `UnwindTable` answer for one file,
+  `PerfDataWriter` writes recordings.
 - **Notebooks** show a profile as a small flame graph and table.
 """
 
 
 def page() -> str:
-    """The text of `docs/api.md`."""
+    """The text of `docs/reference/api.md`."""
     known = homes()
     lines = [INTRODUCTION]
     for title, names in SECTIONS.items():

@@ -5,6 +5,7 @@ Where perf or the kernel does not allow recording, the recording in examples/rec
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -65,7 +66,9 @@ def record(directory: Path) -> Path | None:
 def undwarf(*arguments: str) -> bool:
     """Run one of undwarf's commands as a reader would type it."""
     say(f"\n$ undwarf {' '.join(arguments)}")
-    return subprocess.run([sys.executable, "-m", "undwarf", *arguments]).returncode == 0
+    # The demo goes on by itself: nobody should have to leave a pager.
+    environment = {**os.environ, "UNDWARF_PAGER": ""}
+    return subprocess.run([sys.executable, "-m", "undwarf", *arguments], env=environment).returncode == 0
 
 
 def main() -> int:

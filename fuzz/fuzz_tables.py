@@ -29,7 +29,7 @@ def one_input(data: bytes) -> None:
             table = UnwindTable.from_elf(elf, source, limits=LIMITS, defects=defects)
             table.complete()
             if source == "cfi":
-                dump.write_json(Rows(table), io.StringIO())
+                dump.write_json("fuzz", Rows(table), io.StringIO())
             else:
                 dump.write(binary, Rows(table), io.StringIO())
             for version in ("3", "2"):

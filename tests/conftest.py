@@ -15,6 +15,7 @@ hypothesis.settings.load_profile("undwarf")
 
 # Tests start without what other runs kept, and leave nothing where users keep it.
 os.environ["UNDWARF_CACHE_DIR"] = "off"
+os.environ["UNDWARF_CONFIG"] = "off"
 # What nobody foresaw in a file fails the test, which users see as a defect of that file.
 os.environ["UNDWARF_TRACEBACK"] = "1"
 

@@ -1,6 +1,6 @@
 """undwarf turns raw Linux profiles into whole, named stacks.
 
-`__init__.pyi` is the reference of all public names, docs/api.md the same for readers.
+`__init__.pyi` is the reference of all public names, docs/reference/api.md the same for readers.
 """
 
 from importlib import import_module

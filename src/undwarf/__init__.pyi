@@ -582,8 +582,8 @@ class Profile:
 
     As tables, these (but ``comms``), ``processes``, ``stack_frames`` and ``stack_weights`` go to other libraries
     without a copy of their columns: ``pyarrow.table(profile.samples)``, ``polars.DataFrame(profile.samples)``,
-    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB. docs/tables.md describes
-    the columns.
+    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB.
+    docs/reference/tables.md describes the columns.
     """
 
     samples: SampleView
@@ -680,7 +680,7 @@ class SampleView:
     def __getitem__(self, index: slice) -> list[Sample]: ...
     def __iter__(self) -> Iterator[Sample]: ...
     def as_table(self) -> Table:
-        """As docs/tables.md describes it."""
+        """As docs/reference/tables.md describes it."""
 
 class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
@@ -962,7 +962,7 @@ class StackColumns:
     frame: memoryview
     def __len__(self) -> int: ...
     def as_table(self) -> Table:
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
 
 class FrameColumns:
     """One entry per frame: a distinct code address, or a function inlined there.
@@ -988,7 +988,7 @@ class FrameColumns:
     is_return: memoryview | None
     def __len__(self) -> int: ...
     def as_table(self) -> Table:
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
 
 class FunctionTable:
     """Functions by number: demangled ``name``, ``image``, start ``address``; ``unnamed`` (B): 1 without a symbol, the
@@ -1003,7 +1003,7 @@ class FunctionTable:
     unnamed: memoryview
     def __len__(self) -> int: ...
     def as_table(self) -> Table:
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
 
 class ImageInfo(NamedTuple):
     """A mapped file or what stands for one; ``problem`` says why its code could not be unwound or named."""

@@ -62,8 +62,8 @@ class Profile(model.Profile):
 
     As tables, these (but ``comms``), ``processes``, ``stack_frames`` and ``stack_weights`` go to other libraries
     without a copy of their columns: ``pyarrow.table(profile.samples)``, ``polars.DataFrame(profile.samples)``,
-    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB. docs/tables.md describes
-    the columns.
+    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB.
+    docs/reference/tables.md describes the columns.
     """
 
     def call_tree(

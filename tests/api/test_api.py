@@ -1,4 +1,4 @@
-"""What a program gets: the public names, and the example that the README shows."""
+"""What a program gets: the public names, and the examples that its page of docs/ shows."""
 
 import io
 import sys
@@ -9,7 +9,7 @@ from tests.support.commands import recording
 
 import undwarf
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "library.md"
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_what_is_neither_path_nor_stream_is_a_type_error(source: object) -> None
         undwarf.open(source)
 
 
-def test_the_example_in_the_readme(
+def test_the_examples_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "perf.data").write_bytes(recording())
     monkeypatch.chdir(tmp_path)
-    example = README.read_text().split("```python\n")[1].split("```")[0]
+    example = "".join(block.split("```")[0] for block in PAGE.read_text().split("```python\n")[1:])
     exec(example.replace("/usr/bin/python3", sys.executable), {})
     assert capsys.readouterr().out.startswith("prog ['[unknown]', '[unknown]']\n")

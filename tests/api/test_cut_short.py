@@ -52,7 +52,7 @@ def test_what_was_read_of_a_program_that_was_cut_short_is_not_kept(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "kept"))
-    (program,) = programs(copy)
+    program = copy / "demo" / "words"
     whole = program.read_bytes()
     with open_recording(copy / "words.data", symfs=copy) as recording:
         assert any(image.elf is not None for image in map(recording.images.image, recording.spaces.replay.keys()))

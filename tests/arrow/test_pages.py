@@ -1,4 +1,4 @@
-"""docs/tables.md has the tables as they are, and every query of docs/queries.md runs."""
+"""docs/reference/tables.md has the tables as they are, and every query of docs/how-to/queries.md runs."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ from undwarf.views.sql.database import Database
 
 ROOT = Path(__file__).parent.parent.parent
 SHIPPED = ROOT / "examples" / "recording"
-PAGE = (ROOT / "docs" / "queries.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "queries.md").read_text()
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 LIST = """
 struct node { long key; struct node *next; };
@@ -112,7 +112,7 @@ def test_every_query_of_the_page_finds_something(query: str, sources: dict[str, 
 
 
 def test_tables_page_is_that_of_the_descriptions(request: pytest.FixtureRequest) -> None:
-    path = ROOT / "docs" / "tables.md"
+    path = ROOT / "docs" / "reference" / "tables.md"
     if request.config.getoption("--refresh"):
         path.write_text(page())
     assert path.read_text() == page(), "pytest --refresh writes the page anew"

@@ -81,8 +81,8 @@ def test_unknown_address(program: Path) -> None:
 def test_json_has_all_frames(program: Path) -> None:
     rows = [json.loads(line) for line in run("-e", program, "--json", *addresses_of(program)).stdout.splitlines()]
     frames = [frame for row in rows for frame in row["frames"]]
-    assert {frame["function"] for frame in frames} == {"main", "work", "square"}
-    assert {frame["function"] for frame in frames if frame["inlined"]} >= {"square"}
+    assert {frame["sym"] for frame in frames} == {"main", "work", "square"}
+    assert {frame["sym"] for frame in frames if frame["inlined"]} >= {"square"}
     assert all(frame["file"].endswith("a.c") and frame["line"] > 0 for frame in frames)
 
 

@@ -85,7 +85,7 @@ def test_script_says_what_was_not_recorded(undwarf: Run, perf_data: Path) -> Non
 def test_report_as_json(undwarf: Run, perf_data: Path) -> None:
     found = json.loads(undwarf("report", "--json", perf_data).stdout)
     assert found["samples"] == 3
-    assert found["events"][0]["total"] == 15
+    assert found["events"][0]["weight"] == 15
 
 
 def test_report_groups_events_when_asked_to(undwarf: Run, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_info_names_a_process_by_its_first_thread(undwarf: Run, perf_data: Path,
 def test_info_as_json(undwarf: Run, perf_data: Path) -> None:
     found = json.loads(undwarf("info", "--json", perf_data).stdout)
     assert found["processes"] == [{"pid": 10, "comm": "prog", "samples": 3}]
-    assert found["missing"][0]["name"] == "/nowhere/prog"
+    assert found["bad_images"][0]["dso"] == "/nowhere/prog"
     assert found["records"]["SAMPLE"] == 3
 
 
@@ -157,7 +157,11 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(undwarf: Run, perf_
 def test_doctor(undwarf: Run) -> None:
     done = undwarf("doctor", "--json")
     assert done.returncode == 0
-    assert {finding["what"] for finding in json.loads(done.stdout)} >= {"compiled code", "perf events", "architecture"}
+    assert {finding["check"] for finding in json.loads(done.stdout)["findings"]} >= {
+        "compiled code",
+        "perf events",
+        "architecture",
+    }
 
 
 @pytest.mark.parametrize(

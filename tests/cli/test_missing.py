@@ -38,7 +38,7 @@ def test_a_missing_binary(undwarf: Run, tmp_path: Path) -> None:
         tmp_path / "perf.data", ("/nowhere/a", 0x400000, BUILD_ID), samples=[(0x400010, 0x400020), (0x400010,)]
     )
     (one,) = missing(undwarf, path)
-    assert (one["what"], one["name"], one["build_id"]) == ("binary", "/nowhere/a", BUILD_ID.hex())
+    assert (one["kind"], one["dso"], one["build_id"]) == ("binary", "/nowhere/a", BUILD_ID.hex())
     assert (one["samples"], one["unnamed"], one["problem"]) == (2, 2, "No such file or directory")
     assert f"debuginfod-find executable {BUILD_ID.hex()}" in one["commands"]
 
@@ -52,7 +52,7 @@ def test_a_binary_without_a_build_id_is_looked_for_by_path(undwarf: Run, tmp_pat
 def test_the_file_that_spoils_most_comes_first(undwarf: Run, tmp_path: Path) -> None:
     few, many = ("/nowhere/few", 0x400000, b""), ("/nowhere/many", 0x500000, b"")
     path = write(tmp_path / "perf.data", few, many, samples=[(0x500010,), (0x500010, 0x400010), (0x500020,)])
-    assert [(one["name"], one["samples"]) for one in missing(undwarf, path)] == [
+    assert [(one["dso"], one["samples"]) for one in missing(undwarf, path)] == [
         ("/nowhere/many", 3),
         ("/nowhere/few", 1),
     ]
@@ -62,33 +62,33 @@ def test_files_without_samples_are_not_missed(undwarf: Run, tmp_path: Path) -> N
     path = write(
         tmp_path / "perf.data", ("/nowhere/a", 0x400000, b""), ("/nowhere/b", 0x500000, b""), samples=[(0x400010,)]
     )
-    assert [one["name"] for one in missing(undwarf, path)] == ["/nowhere/a"]
+    assert [one["dso"] for one in missing(undwarf, path)] == ["/nowhere/a"]
 
 
 def test_a_missing_debug_file(undwarf: Run, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(program().build())
     path = write(tmp_path / "perf.data", (f"{tmp_path}/a", 0x400000, BUILD_ID), samples=[(0x400010,)])
     (one,) = missing(undwarf, path)
-    assert (one["what"], one["name"]) == ("debug file", f"{tmp_path}/a")
+    assert (one["kind"], one["dso"]) == ("debug file", f"{tmp_path}/a")
     assert f"debuginfod-find debuginfo {BUILD_ID.hex()}" in one["commands"]
 
 
 def test_code_made_at_run_time_without_a_map(undwarf: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "perf.data", ("//anon", 0x400000, b""), samples=[(0x400010,)])
     (one,) = missing(undwarf, path)
-    assert one["what"] == "map of compiled code"
+    assert one["kind"] == "map of compiled code"
     assert any("--perf-basic-prof" in command for command in one["commands"])
 
 
 def test_a_missing_jitdump(undwarf: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "perf.data", ("/nowhere/jit-10.dump", 0x400000, b""), samples=[(0x400010,)])
-    assert [one["what"] for one in missing(undwarf, path)] == ["jitdump"]
+    assert [one["kind"] for one in missing(undwarf, path)] == ["jitdump"]
 
 
 def test_a_jitdump_whose_code_nobody_could_place(undwarf: Run, tmp_path: Path) -> None:
     marker, code = ("/nowhere/jit-10.dump", 0x700000, b""), ("//anon", 0x400000, b"")
     path = write(tmp_path / "perf.data", marker, code, samples=[(0x400010,), (0x400020,)])
-    found = {one["what"]: (one["name"], one["samples"], one["unnamed"]) for one in missing(undwarf, path)}
+    found = {one["kind"]: (one["dso"], one["samples"], one["unnamed"]) for one in missing(undwarf, path)}
     assert found["jitdump"] == ("/nowhere/jit-10.dump", 2, 2)
     assert "map of compiled code" in found
 
@@ -101,7 +101,7 @@ def test_a_jitdump_of_a_process_that_lacks_nothing_is_not_missed(undwarf: Run, t
 def test_a_map_is_made_as_the_recordings_runtime_does_it(undwarf: Run, tmp_path: Path) -> None:
     program, code = ("/nowhere/python3.12", 0x500000, b""), ("//anon", 0x400000, b"")
     path = write(tmp_path / "perf.data", program, code, samples=[(0x400010, 0x500010)])
-    (commands,) = (one["commands"] for one in missing(undwarf, path) if one["what"] == "map of compiled code")
+    (commands,) = (one["commands"] for one in missing(undwarf, path) if one["kind"] == "map of compiled code")
     assert [command.split()[0] for command in commands] == ["python3"]
 
 
@@ -151,7 +151,7 @@ def test_debuginfod_brings_what_is_missing_and_is_asked_for_nothing_else(
         "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
     }
     try:
-        assert [one["what"] for one in missing(undwarf, path, **where)] == ["binary"]
+        assert [one["kind"] for one in missing(undwarf, path, **where)] == ["binary"]
         assert Server.asked == []
         done = undwarf("info", "--missing", "--debuginfod", path, **where)
         assert "debug file of /nowhere/a" in done.stdout
@@ -159,7 +159,7 @@ def test_debuginfod_brings_what_is_missing_and_is_asked_for_nothing_else(
         assert "note: 1 files" in done.stderr
         assert Server.asked == [f"/buildid/{BUILD_ID.hex()}/{kind}" for kind in ("executable", "debuginfo")]
         # Both the file and that there is no other are remembered.
-        assert [one["what"] for one in missing(undwarf, path, "--debuginfod", **where)] == ["debug file"]
+        assert [one["kind"] for one in missing(undwarf, path, "--debuginfod", **where)] == ["debug file"]
         assert len(Server.asked) == 2
     finally:
         server.shutdown()

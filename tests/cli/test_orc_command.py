@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.support.commands import Run
 from tests.support.tables.orc_builder import TEXT, file_of, linked, module, value
@@ -15,17 +16,27 @@ ROWS = [
 ]  # fmt: skip  # a table
 
 
-def dumped(undwarf: Run, *arguments: object) -> list[dict[str, object]]:
+def dumped(undwarf: Run, *arguments: object) -> list[dict[str, Any]]:
     done = undwarf("tables", "dump", "--json", *arguments)
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, object]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
     return found
 
 
 def test_a_kernels_rows(undwarf: Run, tmp_path: Path) -> None:
     (tmp_path / "vmlinux").write_bytes(linked(ROWS))
     rows = dumped(undwarf, tmp_path / "vmlinux")
-    said = [(row["pc"], row["end"], row["cfa"], row["ra"], row["rbp"], row["signal"]) for row in rows]
+    said = [
+        (
+            int(row["address"], 16),
+            int(row["end_address"], 16),
+            row["cfa"],
+            row["ra"],
+            row["registers"]["rbp"],
+            row["signal"],
+        )
+        for row in rows
+    ]
     assert said == [
         (TEXT, TEXT + 4, "rsp+8", "cfa-8", "same", False),
         (TEXT + 4, TEXT + 16, "rsp+16", "cfa-8", "cfa-16", False),
@@ -55,16 +66,16 @@ def test_functions_of_a_packed_module_by_name(undwarf: Run, tmp_path: Path) -> N
     ]
     (tmp_path / "m.ko.gz").write_bytes(gzip.compress(module(rows, {".text": 0x20, ".init.text": 0x10})))
     (row,) = dumped(undwarf, tmp_path / "m.ko.gz", "in_init_text")
-    assert (row["pc"], row["end"], row["cfa"]) == (0x1000, 0x1010, "rsp+16")
+    assert (row["address"], row["end_address"], row["cfa"]) == ("0x1000", "0x1010", "rsp+16")
     assert "in_text at 0x0" in undwarf("tables", "dump", tmp_path / "m.ko.gz").stdout
 
 
 def test_sizes_count_entries(undwarf: Run, tmp_path: Path) -> None:
     (tmp_path / "vmlinux").write_bytes(linked(ROWS))
     found = json.loads(undwarf("tables", "sizes", "--json", tmp_path / "vmlinux").stdout)
-    assert found["in_file"] == [{"name": ".orc_unwind", "bytes": 60, "entries": 6}]
+    assert found["in_file"] == [{"name": ".orc_unwind", "size_bytes": 60, "entries": 6}]
     assert found["rows"] == 4
-    assert {one["name"]: one["bytes"] for one in found["written"]}["orc"] == 80
+    assert {one["name"]: one["size_bytes"] for one in found["written"]}["orc"] == 80
     assert "6 entries" in undwarf("tables", "sizes", tmp_path / "vmlinux").stdout
 
 

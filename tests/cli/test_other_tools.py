@@ -51,7 +51,7 @@ def test_json_has_null_for_what_is_not_known(undwarf: Run, files: Path) -> None:
         None,
     )
     event = shown["events"][0]
-    assert (event["event"], event["unit"], event["total"], event["rows"][0]["samples"]) == ("cpu", "ns", 30, None)
+    assert (event["event"], event["unit"], event["weight"], event["rows"][0]["samples"]) == ("cpu", "ns", 30, None)
 
 
 def test_json_says_what_a_recording_is(undwarf: Run, files: Path) -> None:
@@ -103,6 +103,65 @@ def test_what_needs_a_recording_says_so_in_one_sentence(
 ) -> None:
     done = undwarf(*arguments)
     assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", f"error: {error}")
+
+
+@pytest.mark.parametrize("format", FILES)
+@pytest.mark.parametrize("form", ["pprof", "speedscope", "callgrind", "otlp", "folded", "csv", "arrow"])
+def test_each_format_is_exported(undwarf: Run, files: Path, format: str, form: str) -> None:
+    done = undwarf("export", "--format", form, format, "-o", "out")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"note: not in {format}: " in done.stderr and "the reason why stacks end\n" in done.stderr
+
+
+def test_what_is_not_there_is_named(undwarf: Run, files: Path) -> None:
+    done = undwarf("export", "--format", "otlp", "perf-script", "-o", "out")
+    assert "note: not in perf-script: source lines, addresses, and the reason why stacks end\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "missing"),
+    [
+        ("firefox", "times and no thread ids"),
+        ("perfetto", "times and no thread ids"),
+        ("chrome", "times and no thread ids"),
+        ("perf-script", "thread names and no thread ids and no times and no addresses"),
+    ],
+)
+def test_what_shows_times_needs_them(undwarf: Run, files: Path, form: str, missing: str) -> None:
+    done = undwarf("export", "--format", form, "folded")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        [
+            f"error: folded has no {missing}, which {form} shows",
+            "  try: --format pprof, speedscope, otlp, callgrind, folded, csv, parquet, arrow",
+        ],
+    )
+
+
+def test_folded_stacks_stay_the_same(undwarf: Run, files: Path) -> None:
+    done = undwarf("export", "--format", "folded", "folded", "-o", "-")
+    assert done.stdout.encode() == FOLDED[17:] + FOLDED[:17]
+
+
+def test_the_input_format_of_an_export_may_be_given(undwarf: Run, files: Path) -> None:
+    (files / "odd").write_bytes(b"no stack\n" + FOLDED)
+    assert undwarf("export", "--format", "folded", "odd", "-o", "-").returncode == 3
+    done = undwarf("export", "--input-format", "folded", "--format", "folded", "odd", "-o", "-")
+    assert done.stdout.encode() == FOLDED[17:] + FOLDED[:17]
+
+
+def test_json_of_what_was_written_has_null_for_what_is_not_known(undwarf: Run, files: Path) -> None:
+    shown = json.loads(undwarf("export", "--json", "--format", "pprof", "folded", "-o", "out").stdout)
+    (event,) = shown["events"]
+    assert (shown["recording"], event["unit"], event["samples"], event["written"]) == ("folded", None, None, True)
+    drawn = json.loads(undwarf("flamegraph", "--json", "folded", "-o", "page.html").stdout)
+    assert [graph["unit"] for graph in drawn["graphs"]] == [None]
+
+
+def test_json_of_what_was_written_has_the_unit_that_the_file_states(undwarf: Run, files: Path) -> None:
+    shown = json.loads(undwarf("export", "--json", "--format", "folded", "pprof", "-o", "out").stdout)
+    drawn = json.loads(undwarf("flamegraph", "--json", "pprof", "-o", "page.html").stdout)
+    assert shown["events"][0]["unit"] == drawn["graphs"][0]["unit"] == "ns"
 
 
 def test_filters_of_frames(undwarf: Run, files: Path) -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.commands import Run
@@ -28,37 +29,39 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "p"
 
 
-def rows(undwarf: Run, *arguments: object) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(undwarf("tables", "dump", "--json", *arguments).stdout)
+def rows(undwarf: Run, *arguments: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(undwarf("tables", "dump", "--json", *arguments).stdout)["rows"]
     return found
 
 
 def test_a_row_has_the_registers_of_its_rule(undwarf: Run, program: Path) -> None:
     first = rows(undwarf, program, "twice")[0]
-    assert list(first) == ["pc", "end", "cfa", "ra", "rbx", "rbp", "r12", "r13", "r14", "r15", "signal", "source"]
-    assert (first["cfa"], first["ra"], first["rbp"]) == ("rsp+8", "cfa-8", "same")
+    assert list(first) == ["address", "end_address", "cfa", "ra", "registers", "signal", "source"]
+    assert list(first["registers"]) == ["rbx", "rbp", "r12", "r13", "r14", "r15"]
+    assert (first["cfa"], first["ra"], first["registers"]["rbp"]) == ("rsp+8", "cfa-8", "same")
     assert (first["signal"], first["source"]) == (False, "cfi")
 
 
 def test_rows_of_a_function_are_those_within_its_range(undwarf: Run, program: Path) -> None:
     found = rows(undwarf, program, "twice")
     everything = rows(undwarf, program)
-    assert found[0]["pc"] in [row["pc"] for row in everything] or len(found) > 1
-    assert all(a["end"] == b["pc"] for a, b in pairwise(found))
+    assert found[0]["address"] in [row["address"] for row in everything] or len(found) > 1
+    assert all(a["end_address"] == b["address"] for a, b in pairwise(found))
 
 
 def test_adjacent_rows_differ(undwarf: Run, program: Path) -> None:
     found = rows(undwarf, program)
     for before, after in pairwise(found):
-        if before["end"] == after["pc"]:
-            said = [{key: row[key] for key in row if key not in ("pc", "end")} for row in (before, after)]
+        if before["end_address"] == after["address"]:
+            said = [{key: row[key] for key in row if key not in ("address", "end_address")} for row in (before, after)]
             assert said[0] != said[1]
 
 
 def test_a_stretch_of_addresses_is_cut_out(undwarf: Run, program: Path) -> None:
-    start = int(str(rows(undwarf, program, "twice")[0]["pc"]))
-    assert [(row["pc"], row["end"]) for row in rows(undwarf, program, f"{start:#x}+1")] == [(start, start + 1)]
-    assert [(row["pc"], row["end"]) for row in rows(undwarf, program, hex(start))] == [(start, start + 1)]
+    start = int(rows(undwarf, program, "twice")[0]["address"], 16)
+    for place in (f"{start:#x}+1", hex(start)):
+        (row,) = rows(undwarf, program, place)
+        assert (row["address"], row["end_address"]) == (hex(start), hex(start + 1))
 
 
 def test_text_names_the_function(undwarf: Run, program: Path) -> None:
@@ -136,7 +139,7 @@ def test_sizes_are_those_of_the_sections(undwarf: Run, program: Path) -> None:
     found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
     listed = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True).stdout
     size = next(int(line.split("]")[1].split()[4], 16) for line in listed.splitlines() if " .eh_frame " in line)
-    assert found["in_file"][0] == {"name": ".eh_frame", "bytes": size}
+    assert found["in_file"][0] == {"name": ".eh_frame", "size_bytes": size, "entries": None}
     assert found["rows"] >= found["functions"] >= 3
 
 
@@ -167,7 +170,7 @@ def test_a_wrong_rule_is_found_at_its_instruction(undwarf: Run, tmp_path: Path) 
     found = json.loads(done.stdout)
     assert found["kinds"] == {"cfa": 3}
     only = found["disagreements"][0]
-    assert (only["function"], only["source"], only["against"], only["instructions"]) == ("f", "rsp+16", "rsp+24", 3)
+    assert (only["sym"], only["source"], only["against"], only["instructions"]) == ("f", "rsp+16", "rsp+24", 3)
     assert [line["text"].split()[0] for line in only["code"]] == ["nop", "pop", "ret"]
 
 
@@ -178,7 +181,7 @@ def test_a_converted_table_is_read_as_the_source(undwarf: Run, program: Path, tm
     found = json.loads(undwarf("tables", "verify", copy, "--against", "sframe", "--json").stdout)
     assert found["agreed"] == found["instructions"] > 20
     first = rows(undwarf, alone, "--source", "sframe")[0]
-    assert (first["source"], first["rbx"]) == ("sframe", "undefined")
+    assert (first["source"], first["registers"]["rbx"]) == ("sframe", "undefined")
     assert subprocess.run([copy], check=False).returncode == subprocess.run([program], check=False).returncode
     listed = subprocess.run(["readelf", "-SlW", copy], capture_output=True, text=True, check=False)
     assert (listed.stderr, ".sframe" in listed.stdout) == ("", True)
@@ -198,12 +201,12 @@ def test_convert_tells_what_is_wrong(undwarf: Run, program: Path, tmp_path: Path
 
 def test_sizes_have_the_formats_that_can_be_written(undwarf: Run, program: Path, tmp_path: Path) -> None:
     found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
-    written = {one["name"]: one["bytes"] for one in found["written"]}
+    written = {one["name"]: one["size_bytes"] for one in found["written"]}
     undwarf("tables", "convert", program, "--to", "sframe", "-o", tmp_path / "alone")
     in_file = json.loads(undwarf("tables", "sizes", "--json", "--source", "sframe", tmp_path / "alone").stdout)[
         "in_file"
     ]
-    assert in_file == [{"name": ".sframe", "bytes": written["sframe 3"]}]
+    assert in_file == [{"name": ".sframe", "size_bytes": written["sframe 3"], "entries": None}]
 
 
 SHIPPED = Path(__file__).parent.parent.parent / "examples" / "recording"
@@ -216,9 +219,9 @@ def test_the_cache_shows_what_a_run_kept(undwarf: Run, tmp_path: Path) -> None:
         done = undwarf("fold", "--stats", SHIPPED / "words.data", "--symfs", SHIPPED, **place)
         assert sections in done.stderr
     (table,) = json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"]
-    assert table["path"] == str(SHIPPED / "words") or table["path"].startswith(str(SHIPPED))
+    assert table["binary"] == str(SHIPPED / "words") or table["binary"].startswith(str(SHIPPED))
     assert table["rows"] > 0
-    assert table["path"] in undwarf("tables", "cache", **place).stdout
+    assert table["binary"] in undwarf("tables", "cache", **place).stdout
     assert "1 table removed" in undwarf("tables", "cache", "--clear", **place).stderr
     assert json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"] == []
 
@@ -227,7 +230,7 @@ def test_whole_tables_can_be_kept_before_they_are_needed(undwarf: Run, tmp_path:
     place = {"UNDWARF_CACHE_DIR": str(tmp_path / "cache")}
     undwarf("tables", "cache", program, **place)
     (table,) = json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"]
-    assert table["path"] == str(program)
+    assert table["binary"] == str(program)
     assert table["rows"] >= len(rows(undwarf, program, "twice"))
 
 
@@ -239,7 +242,7 @@ def test_there_may_be_no_cache(undwarf: Run) -> None:
 
 def test_sizes_have_a_line_for_the_cache(undwarf: Run, program: Path) -> None:
     found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
-    sizes = {one["name"]: one["bytes"] for one in found["written"]}
+    sizes = {one["name"]: one["size_bytes"] for one in found["written"]}
     assert sizes["cache"] > 0
 
 
@@ -289,7 +292,7 @@ def test_contradictions_come_before_what_is_missing(undwarf: Run, tmp_path: Path
     found = json.loads(undwarf(*arguments, "--json").stdout)["disagreements"]
     # In bad.so the first function is where it is in good.so, and has no rules.
     expected = [("cfa", "second", 4), ("rbx", "second", 4), ("missing", "first", 5)]
-    assert [(one["kind"], one["function"], one["instructions"]) for one in found] == expected
+    assert [(one["kind"], one["sym"], one["instructions"]) for one in found] == expected
     text = undwarf(*arguments, "--limit", "1").stdout
     assert "second: cfa is rsp+16 or rsp+24" in text
     assert "more places" in text

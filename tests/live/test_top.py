@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from tests.support.documents import documents
 
 from undwarf.cli.main import run
 
@@ -17,6 +18,21 @@ def test_top_shows_hot_functions(program: str, capsys):
     assert " main" in shown
     assert " leaf" in shown
     assert "cpu-clock in" in shown
+
+
+def test_json_has_a_line_for_each_update(program: str, capfdbinary):
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            command = ["top", "--json", "-e", "cpu-clock", "--interval", "0.2", "--iterations", "2", "--sort", "sym"]
+            assert run([*command, "-p", str(process.pid)]) == 0
+        finally:
+            process.kill()
+    first, second = documents(capfdbinary.readouterr().out.decode())
+    assert first["time_s"] < second["time_s"]
+    (event,) = second["events"]
+    assert (event["event"], event["unit"]) == ("cpu-clock", "ns")
+    assert event["rows"][0]["sym"] == "leaf"
+    assert 0 < event["rows"][0]["self"] <= event["weight"]
 
 
 def test_top_ends_after_its_last_iteration(program: str, capsys):

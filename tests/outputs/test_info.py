@@ -5,16 +5,19 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from undwarf.defects import Defect
+from undwarf.outputs import info_json
 from undwarf.outputs.info import InfoOptions, write
+from undwarf.views.unwind_quality import Gap, Missing, UnwindQuality
 
-GAP = {
-    "reason": "truncated",
-    "description": "the stack dump ended",
-    "image": "/opt/app",
-    "build_id": "aa",
-    "samples": 40,
-    "advice": "record with a larger stack dump: perf record --call-graph dwarf,16384",
-}
+GAP = Gap(
+    reason="truncated",
+    description="the stack dump ended",
+    image="/opt/app",
+    build_id="aa",
+    samples=40,
+    advice="record with a larger stack dump: perf record --call-graph dwarf,16384",
+)
 FOUND: dict[str, Any] = {
     "file": "perf.data",
     "form": "file",
@@ -28,8 +31,8 @@ FOUND: dict[str, Any] = {
         "cpudesc": "Some CPU",
         "cmdline": ["perf", "record", "--call-graph", "dwarf"],
     },
-    "first_sample_s": 1.0,
-    "duration_s": 12.5,
+    "first_sample": 1_000_000_000,
+    "last_sample": 13_500_000_000,
     "samples": 1050,
     "events": [
         {"name": "cycles:P", "samples": 1000, "frequency": 4000, "stack_dump": 8192},
@@ -38,24 +41,22 @@ FOUND: dict[str, Any] = {
     "records": {"SAMPLE": 1050, "MMAP2": 70, "type 99": 1},
     "lost": 7,
     "deferred_not_merged": 0,
+    "deferred": {},
     "notes": [],
     "precise": {},
     "processes": [{"pid": pid, "comm": "app" if pid else None, "samples": 100 - pid} for pid in range(15)],
-    "wholeness": {
-        "samples": 1050,
-        "unwound": 1000,
-        "whole": 950,
-        "without_user": 30,
-        "inferred": 0,
-        "copied_code": 0,
-        "as_recorded": 20,
-        "without_chain": 0,
-        "reasons": {},
-        "gaps": [GAP, {**GAP, "image": "[unknown]", "samples": 10}],
-        "share": 0.95,
-    },
-    "missing": [{"name": "/opt/gone.so", "build_id": "cc", "kind": "file", "problem": "no such file", "samples": 12}],
-    "defects": [{"kind": "record cut short", "subject": "perf.data", "count": 2, "detail": "at 0x100"}],
+    "wholeness": UnwindQuality(
+        samples=1050,
+        unwound=1000,
+        whole=950,
+        without_user=30,
+        as_recorded=20,
+        without_chain=0,
+        reasons={"root": 950, "truncated": 50},
+        gaps=[GAP, GAP._replace(image="[unknown]", samples=10)],
+    ),
+    "missing": [Missing("/opt/gone.so", "cc", "file", "no such file", 12)],
+    "defects": [Defect("record cut short", "perf.data", 2, "at 0x100")],
 }
 
 
@@ -74,13 +75,13 @@ def test_advice_is_given_once() -> None:
 
 
 def test_stacks_with_inferred_callers_are_counted_apart() -> None:
-    found = {**FOUND, "wholeness": {**FOUND["wholeness"], "inferred": 7}}
+    found = {**FOUND, "wholeness": FOUND["wholeness"]._replace(inferred=7)}
     assert "7  more reach it with callers inferred from other dumps or memory of their thread\n" in text(found)
     assert "inferred" not in text()
 
 
 def test_info_counts_samples_in_copied_code() -> None:
-    found = {**FOUND, "wholeness": {**FOUND["wholeness"], "copied_code": 9}}
+    found = {**FOUND, "wholeness": FOUND["wholeness"]._replace(copied_code=9)}
     assert "9  pass through code copied to memory without a file" in text(found)
     assert "copied" not in text()
 
@@ -89,8 +90,16 @@ def test_long_lists_say_how_much_is_left_out() -> None:
     assert "and 3 more processes" in text()
 
 
-def test_json_is_everything() -> None:
-    assert json.loads(text(json=True)) == FOUND
+def test_json_has_null_for_what_is_unknown() -> None:
+    sink = io.StringIO()
+    info_json.write({**FOUND, "first_sample": None, "last_sample": None}, sink)
+    found = json.loads(sink.getvalue())
+    assert (found["start_ns"], found["duration_ns"], found["processes"][0]["comm"]) == (None, None, None)
+    assert [gap["dso"] for gap in found["wholeness"]["gaps"]] == ["/opt/app", None]
+    assert [(event["frequency_hz"], event["stack_dump_bytes"]) for event in found["events"]] == [
+        (4000, 8192),
+        (None, None),
+    ]
 
 
 def test_names_cannot_drive_the_terminal() -> None:
@@ -101,8 +110,8 @@ def test_names_cannot_drive_the_terminal() -> None:
         "header": {**FOUND["header"], "hostname": hostile, "cmdline": [hostile]},
         "events": [{**FOUND["events"][0], "name": hostile}],
         "processes": [{"pid": 1, "comm": hostile, "samples": 1}],
-        "missing": [{**FOUND["missing"][0], "name": hostile, "problem": hostile}],
-        "defects": [{**FOUND["defects"][0], "subject": hostile, "detail": hostile}],
+        "missing": [FOUND["missing"][0]._replace(name=hostile, problem=hostile)],
+        "defects": [Defect(hostile, hostile, 1, hostile)],
         "records": {hostile: 1},
     }
     assert "\x1b" not in text(found)

@@ -162,13 +162,13 @@ def test_json_has_what_the_text_has() -> None:
     found = json.loads(sink.getvalue())
     (event,) = found["events"]
     memcpy = next(row for row in event["rows"] if row["sym"] == "memcpy")
-    assert (found["samples"], found["lost"], event["event"], event["total"]) == (100, 2, "cycles:u", 10000)
+    assert (found["samples"], found["lost"], event["event"], event["weight"]) == (100, 2, "cycles:u", 10000)
     assert memcpy == {
         "comm": "app",
         "dso": "/lib/libc.so.6",
         "sym": "memcpy",
         "self": 4000,
-        "children": 4000,
+        "total": 4000,
         "samples": 40,
     }
     assert event["tree"][0]["sym"] == "_start"
@@ -198,7 +198,7 @@ def test_json_of_a_tree_has_a_node_before_its_children() -> None:
     tree = json.loads(sink.getvalue())["events"][0]["tree"]
     assert len(tree) > 3
     assert all(node["parent"] is None or node["parent"] < node["id"] for node in tree)
-    assert all(tree[node["parent"]]["weight"] >= node["weight"] for node in tree if node["parent"] is not None)
+    assert all(tree[node["parent"]]["total"] >= node["total"] for node in tree if node["parent"] is not None)
 
 
 def test_a_share_is_only_whole_if_it_is() -> None:

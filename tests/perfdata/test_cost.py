@@ -52,4 +52,5 @@ def test_python_is_not_called_for_each_record(opened):
         data.records()
     finally:
         sys.setprofile(None)
-    assert calls < 2000
+    # Enumerations make up to 2,200 calls once, in Python 3.13 and later.
+    assert calls < 4000

@@ -308,4 +308,4 @@ def test_info_names_the_pair_that_is_false(tmp_path: Path, capsys) -> None:
     assert run(["info", "--verify", "--json", path]) == 0
     calls = json.loads(capsys.readouterr().out)["calls"]
     assert calls["calls"] == {"proven": 1, "consistent": 0, "contradicted": 1, "unchecked": 0}
-    assert [one["caller"] for one in calls["contradictions"]] == ["to_other"]
+    assert [one["caller_sym"] for one in calls["contradictions"]] == ["to_other"]

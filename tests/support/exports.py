@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,14 +57,31 @@ def run(*arguments: object) -> "subprocess.CompletedProcess[bytes]":
 def report() -> Weights:
     """The report of the shipped recording."""
     (event,) = json.loads(run("report", "--json", "-s", "sym", *RECORDING).stdout)["events"]
-    rows = {printable(row["sym"]): (row["self"], row["children"]) for row in event["rows"]}
-    return Weights(event["total"], rows)
+    rows = {printable(row["sym"]): (row["self"], row["total"]) for row in event["rows"]}
+    return Weights(event["weight"], rows)
 
 
 @cache
 def export(form: str) -> bytes:
     """The shipped recording in a format."""
     return run("export", "--format", form, "-o", "-", *RECORDING).stdout
+
+
+_AS = {
+    "folded": ["fold", "--weight", "period", "--root", "none"],
+    "pprof": ["export", "--format", "pprof", "-o", "-"],
+    "perf-script": ["export", "--format", "perf-script", "-o", "-"],
+    "speedscope": ["export", "--format", "speedscope", "-o", "-"],
+}
+
+
+@cache
+def export_of(source: str, form: str) -> bytes:
+    """The shipped recording as a profile of another tool, and that in a format."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(run(*_AS[source], *RECORDING).stdout)
+        file.flush()
+        return run("export", "--input-format", source, "--format", form, "-o", "-", file.name).stdout
 
 
 def write(profile: Profile, form: str, origin: Origin = Origin("perf.data")) -> bytes:  # noqa: B008 - it is immutable

@@ -1,4 +1,4 @@
-"""docs/tables.md: the tables and their columns, as their descriptions have them."""
+"""docs/reference/tables.md: the tables and their columns, as their descriptions have them."""
 
 from undwarf.arrow.table import TableDescription
 from undwarf.profile.table_descriptions import TABLES
@@ -7,8 +7,8 @@ from undwarf.views.sql.macros import MACROS
 HEAD = """# Tables
 
 A profile's columns as tables: `profile.samples`, `profile.stacks` ... for pandas, polars, pyarrow and DuckDB, and
-`FROM samples` in `undwarf query` (which adds a column `recording`). [Worked questions](queries.md). Written from
-`src/undwarf/profile/table_descriptions.py` by `pytest --refresh tests/arrow/test_pages.py`.
+`FROM samples` in `undwarf query` (which adds a column `recording`). [Worked questions](../how-to/queries.md).
+Written from `src/undwarf/profile/table_descriptions.py` by `pytest --refresh tests/arrow/test_pages.py`.
 
 Integers have the types of Arrow; a *name* is text, stored once and referred to by number (an Arrow dictionary,
 categories in pandas and polars). Times are nanoseconds of the recording's clock, addresses are unsigned. A value that

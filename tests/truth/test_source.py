@@ -57,30 +57,30 @@ def listed(recorded: Path, *arguments: str) -> dict[str, object]:
 def by_line(listing: dict[str, object]) -> dict[int, dict[str, object]]:
     lines = listing["lines"]
     assert isinstance(lines, list)
-    return {line["number"]: line for line in lines}
+    return {line["line"]: line for line in lines}
 
 
 def test_weight_lies_on_the_lines_that_cost(recorded: Path) -> None:
     inner = by_line(listed(recorded, "--source", "stir"))
     outer = by_line(listed(recorded, "--source", "work"))
     main = by_line(listed(recorded, "--source", "main"))
-    total = sum(line["self_weight"] for line in inner.values())
+    total = sum(line["self"] for line in inner.values())
     assert inner[HOT]["text"] == "        value = value * 31 + (value >> 7); /* hot */"
-    assert inner[HOT]["self_weight"] + inner[HOT - 1]["self_weight"] >= 0.9 * total
+    assert inner[HOT]["self"] + inner[HOT - 1]["self"] >= 0.9 * total
     # What is inlined counts as passing the line that calls it, and as nothing of its own.
-    assert total <= outer[CALL]["total_weight"] <= 1.1 * total
-    assert main[WORK]["total_weight"] >= total
-    assert main[WORK]["self_weight"] <= 0.1 * total
+    assert total <= outer[CALL]["total"] <= 1.1 * total
+    assert main[WORK]["total"] >= total
+    assert main[WORK]["self"] <= 0.1 * total
 
 
 def test_instructions_stand_below_their_lines(recorded: Path) -> None:
     listing = listed(recorded, "--source", "stir", "--asm")
     for line in by_line(listing).values():
-        assert sum(code["self_weight"] for code in line["code"]) == line["self_weight"]
-    addresses = [code["address"] for line in by_line(listing).values() for code in line["code"]]
+        assert sum(code["self"] for code in line["instructions"]) == line["self"]
+    addresses = [code["address"] for line in by_line(listing).values() for code in line["instructions"]]
     assert len(addresses) == len(set(addresses)) > 3
     outer = by_line(listed(recorded, "--source", "work", "--asm"))
-    assert {code["inlined"] for code in outer[CALL]["code"]} >= {"stir"}
+    assert {code["sym"] for code in outer[CALL]["instructions"]} >= {"stir"}
 
 
 def test_the_text_shows_source_and_shares(recorded: Path) -> None:

@@ -128,7 +128,8 @@ def types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Types:
         opened.clear()
         result = CliRunner().invoke(undwarf, ["types", "--json", *map(str, arguments)])
         assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)["events"], len(opened)
+        found = json.loads(result.stdout)
+        return found["layouts" if found["schema"] == "undwarf/types-layout" else "events"], len(opened)
 
     return run
 
@@ -183,9 +184,9 @@ def test_another_build_of_undwarf_ignores_the_cache(
 def test_the_cache_shows_its_size_and_can_be_emptied(types: Types, sampled: Path, tmp_path: Path) -> None:
     types(sampled)
     found = json.loads(CliRunner().invoke(undwarf, ["tables", "cache", "--json"]).stdout)["types"]
-    assert found["files"] == 1
+    assert found["entries"] == 1
     assert found["directory"] == str(tmp_path / "cache" / "types")
-    assert found["bytes"] == sum(path.stat().st_size for path in (tmp_path / "cache" / "types").iterdir())
+    assert found["size_bytes"] == sum(path.stat().st_size for path in (tmp_path / "cache" / "types").iterdir())
     shown = CliRunner().invoke(undwarf, ["tables", "cache"]).stdout
     assert "data types of 1 file," in shown
     assert CliRunner().invoke(undwarf, ["tables", "cache", "--clear"]).exit_code == 0

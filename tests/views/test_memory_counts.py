@@ -10,16 +10,10 @@ HITM = 16 << 19
 def test_counts_are_of_what_is_known() -> None:
     counts = MemoryCounts()
     counts.add_source(LOAD, 5)
-    assert counts.as_dict() == {}
+    assert (counts.known, counts.levels) == (0, {})
     counts.add_source(LOAD | HIT | L1, 3)
     counts.add_source(LOAD | MISS | L3 | HITM | 4 << 26, 2)
     counts.add_page(4096, 5)
     counts.add_page(0, 1)
-    assert counts.as_dict() == {
-        "level_known": 5,
-        "missed": 2,
-        "tlb_missed": 2,
-        "from_other_cpu": 2,
-        "levels": {"L1 hit": 3, "L3 miss": 2},
-        "pages": {"4K": 5},
-    }
+    assert (counts.known, counts.missed, counts.tlb_missed, counts.others) == (5, 2, 2, 2)
+    assert (counts.levels, counts.pages) == ({"L1 hit": 3, "L3 miss": 2}, {"4K": 5})

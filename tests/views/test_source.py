@@ -54,6 +54,27 @@ def test_a_source_file_that_is_too_large(tmp_path: Path) -> None:
     assert [line.text for line in listing.lines] == ["int a;"] * 5
 
 
+def test_source_below_the_recorded_machines_root_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "root" / "work").mkdir(parents=True)
+    (tmp_path / "root" / "work" / "one.c").write_text("int a;\nint b;\n")
+    listing = Listing("f", "nowhere", "/work/one.c", 1, 1, 1, [Line(2, None, 1, 1)])
+    _add_source(listing, 100, str(tmp_path / "root"))
+    assert [line.text for line in listing.lines] == ["int a;", "int b;"]
+    elsewhere = tmp_path / "two.c"
+    elsewhere.write_text("int c;\n")
+    listing = Listing("f", "nowhere", str(elsewhere), 1, 1, 1, [Line(1, None, 1, 1)])
+    _add_source(listing, 100, str(tmp_path / "root"))
+    assert [line.text for line in listing.lines] == ["int c;"]
+
+
+def test_source_paths_do_not_lead_out_of_that_root(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "secret.c").write_text("int secret;\n")
+    listing = Listing("f", "nowhere", "/../secret.c", 1, 1, 1, [Line(1, None, 1, 1)])
+    _add_source(listing, 100, str(tmp_path / "root"))
+    assert "cannot be read" in listing.problem
+
+
 @pytest.mark.parametrize("char", ["\f", "\v", "\x1c", "\x85", "\u2028"])
 def test_only_a_line_feed_ends_a_line_of_source(tmp_path: Path, char: str) -> None:
     path = tmp_path / "odd.c"

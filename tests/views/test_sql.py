@@ -76,7 +76,7 @@ def test_flame_has_the_lines_of_fold(shipped: Source) -> None:
         while node != 0xFFFFFFFF:
             path.append(names[folded.name[node]])
             node = folded.parent[node]
-        expected[";".join([folded.roots[root], *reversed(path)])] = weight
+        expected[";".join([folded.roots[root].text, *reversed(path)])] = weight
     assert len(expected) > 10
     assert dict(answer("SELECT line, samples FROM flame()", shipped)) == expected
 

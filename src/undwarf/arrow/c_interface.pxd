@@ -5,6 +5,7 @@
 
 cdef extern from *:
     """
+    #include <errno.h>
     #ifndef ARROW_C_DATA_INTERFACE
     #define ARROW_C_DATA_INTERFACE
     #define ARROW_FLAG_NULLABLE 2
@@ -114,7 +115,7 @@ cdef extern from *:
     static const char *undwarf_last_error(struct ArrowArrayStream *stream) {
         PyGILState_STATE state = PyGILState_Ensure();
         PyObject *message = PyObject_GetAttrString((PyObject *)stream->private_data, "error");
-        const char *text = message && PyBytes_Check(message) ? PyBytes_AS_STRING(message) : NULL;
+        const char *text = message && PyBytes_Check(message) ? PyBytes_AsString(message) : NULL;
         Py_XDECREF(message);  /* the stream's object still has it */
         PyErr_Clear();
         PyGILState_Release(state);

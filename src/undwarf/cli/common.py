@@ -35,7 +35,10 @@ MOST_FRAMES = 100_000
 
 def notify(kind: str, text: str) -> None:
     """Print a ``note`` or a ``warning`` on standard error."""
-    click.echo(f"{click.style(kind + ':', fg='yellow')} {printable(text)}", err=True)
+    from undwarf.outputs.terminal.style import Paint, wants_colour
+
+    label = Paint(wants_colour(sys.stderr)).warn(f"{kind}:")
+    click.echo(f"{label} {printable(text)}", err=True, color=True)
 
 
 def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...]]:
@@ -152,15 +155,17 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-FORMAT = click.option(
-    "--format",
-    "format",
-    type=click.Choice(["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]),
-    default="auto",
-    show_default=True,
-    help="What FILE is: a recording, or a profile of another tool.",
-)
-"""The option of commands that also show profiles of other tools."""
+def _format_option(name: str) -> Callable[[Any], Any]:
+    """The option of commands that also take profiles of other tools."""
+    return click.option(
+        name,
+        "format",
+        type=click.Choice(["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]),
+        default="auto",
+        show_default=True,
+        help="What FILE is: a recording, or a profile of another tool.",
+    )
+
 
 FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
@@ -232,10 +237,11 @@ def take_shared(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def recording_command(
-    name: str, *, by_frame: bool = False, profiles: bool = False, **settings: Any
+    name: str, *, by_frame: bool = False, profiles: bool = False, format_option: str = "--format", **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command that reads a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``:
-    with filters by function and file. ``profiles``: it also shows profiles of other tools."""
+    with filters by function and file. ``profiles``: it also takes profiles of other tools, whose format the
+    ``format_option`` names."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
@@ -244,7 +250,12 @@ def recording_command(
                 return function(job, **options)
 
         decorated: Any = run
-        for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()), *((FORMAT,) if profiles else ()))):
+        options = (
+            *OPTIONS,
+            *(FRAME_OPTIONS if by_frame else ()),
+            *((_format_option(format_option),) if profiles else ()),
+        )
+        for option in reversed(options):
             decorated = option(decorated)
         as_command: Any = click.command(name, **settings)
         command: click.Command = as_command(decorated)
@@ -313,6 +324,12 @@ _OF_RECORDINGS = {
 """Options that have no effect on profiles of other tools, whose stacks are unwound and named."""
 
 
+def is_given(parameter: str) -> bool:
+    """Whether the command line or the environment gives an option, and not only the configuration file."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source in (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
+
+
 class Job:
     """One run of a command on a recording, or with ``profiles`` on a profile of another tool."""
 
@@ -364,7 +381,7 @@ class Job:
         return UsageError(
             f"{what} needs a recording (perf.data), and {printable(self.source.path)} is {origin.format}",
             "it has neither registers nor memory, nor which files were mapped",
-            "undwarf report, flamegraph, fold and query show it",
+            "undwarf report, flamegraph, fold, export and query take it",
         )
 
     def _check_profile(self, profiles: bool) -> None:
@@ -372,8 +389,8 @@ class Job:
         if not profiles:
             self.need_recording(click.get_current_context().command_path)
         options = self._options
-        given = [option for name, option in _OF_RECORDINGS.items() if options[name]]
-        if options["unwind_order"] != "auto":
+        given = [option for name, option in _OF_RECORDINGS.items() if options[name] and is_given(name)]
+        if options["unwind_order"] != "auto" and is_given("unwind_order"):
             given.append("--unwind")
         if given:
             self.need_recording(given[0])
@@ -388,6 +405,11 @@ class Job:
         if self._options["stats"] and "sources" in self.source.__dict__:
             counts = self.recording.sources.counts()
             notify("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+
+    @property
+    def symfs(self) -> str:
+        """The root of the recorded machine's files, if it is another than this one's; else empty."""
+        return self._options["symfs"] or ""
 
     @property
     def filters(self) -> "Filters":
@@ -434,7 +456,8 @@ class Job:
     def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
         """The profile, which may have no samples; shows progress. ``options`` are those of OpenedRecording.profile."""
         if not self.is_recording:
-            return self.source.profile(filters=self.filters)
+            in_order = bool(options.get("by_time")) and "time" in (self.fields or ())
+            return self.source.profile(filters=self.filters, by_time=in_order)
         profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
@@ -612,7 +635,9 @@ class Progress:
             from rich.console import Console
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            from undwarf.outputs.terminal.style import wants_colour
+
+            self._bar = Bar(console=Console(stderr=True, no_color=not wants_colour(sys.stderr)), transient=True)
             self._bar.start()
         if step != self._step:
             if self._task is not None:

@@ -1,6 +1,6 @@
 """``undwarf doctor``"""
 
-import json
+import sys
 
 import click
 
@@ -15,18 +15,20 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Check what this machine offers: perf events, debug files, caches. Uses no network."""
+    from undwarf.cli.configuration import finding as configuration_finding
+    from undwarf.outputs.terminal.escape import printable
+    from undwarf.outputs.terminal.style import Paint, wants_colour
     from undwarf.system.doctor import examine
 
-    findings = examine()
+    findings = [*examine(), configuration_finding(click.get_current_context().find_root().command)]
     if as_json:
-        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=1))
+        from undwarf.outputs.doctor import write_json
+
+        write_json(findings, sys.stdout)
         return
-    marks = {
-        "good": click.style("ok  ", fg="green"),
-        "note": click.style("note", fg="yellow"),
-        "bad": click.style("bad ", fg="red"),
-    }
+    paint = Paint(wants_colour(sys.stdout))
+    marks = {"good": paint.good("ok  "), "note": paint.warn("note"), "bad": paint.bad("bad ")}
     for finding in findings:
-        click.echo(f"{marks[finding.state]}  {finding.what}: {finding.fact}")
+        click.echo(f"{marks[finding.state]}  {finding.what}: {printable(finding.fact)}", color=True)
         if finding.advice:
-            click.echo(f"      → {finding.advice}")
+            click.echo(f"      → {printable(finding.advice)}")

@@ -39,8 +39,9 @@ Examples:
 )
 @BY
 @SKID
+@click.option("--json", "as_json", is_flag=True, help="Also print which page was written as JSON.")
 def command(
-    job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool
+    job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool, as_json: bool
 ) -> None:
     """Write a flame graph as one self-contained HTML page.
 
@@ -51,7 +52,10 @@ def command(
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
     from undwarf.views.flame_graph import flame_graph
 
-    graph = flame_graph(job.grouped(by, skid), job.stack_dump)
+    if as_json and output == "-":
+        raise UsageError("--json cannot be used with -o -", "standard output has the page", "give -o FILE")
+    profile = job.grouped(by, skid)
+    graph = flame_graph(profile, job.stack_dump)
     options = FlamegraphOptions(title=title or Path(job.source.path).name, weight=weight)
     if output == "-":
         write(graph, sys.stdout.buffer, options)
@@ -64,3 +68,9 @@ def command(
         raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
     size = target.stat().st_size / 1024
     click.echo(f"wrote {printable(output)} ({size:,.0f} KiB): open it in a browser", err=True)
+    if as_json:
+        from undwarf.outputs.summaries import WrittenFile, write_flamegraph
+        from undwarf.views.report import unit_of_weights
+
+        units = [unit_of_weights(profile, measure.events) for measure in graph.graphs]
+        write_flamegraph(WrittenFile(job.source.path, output), graph, units, sys.stdout)

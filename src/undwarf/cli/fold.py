@@ -17,6 +17,7 @@ from undwarf.errors import UsageError
 Examples:
   undwarf fold perf.data > stacks.txt
   undwarf fold --by type --skid perf.data > data.txt
+  undwarf fold --json perf.data | jq -r 'select(.weight > 100) | .stack[-1]'
   undwarf fold --weight period --comm 'python*' perf.data | flamegraph.pl > flames.svg""",
 )
 @click.option(
@@ -35,6 +36,7 @@ Examples:
 @BY
 @SKID
 @click.option("--mark-kernel", is_flag=True, help="Add _[k] to the names of kernel functions.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each stack.")
 def command(
     job: Job,
     weight: Literal["samples", "period"] | None,
@@ -42,13 +44,13 @@ def command(
     by: str,
     skid: bool,
     mark_kernel: bool,
+    as_json: bool,
 ) -> None:
     """Print folded stacks, root first, for flame-graph tools.
 
     FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
     speedscope's JSON.
     """
-    from undwarf.outputs.folded import write
     from undwarf.views.event_units import measures_of, samples_differ
     from undwarf.views.folded_stacks import fold
 
@@ -67,4 +69,16 @@ def command(
     if weight is None:
         weight = "period" if samples_differ(profile, measures[0].events) else "samples"
     events = measures[0].events if len(measures) > 1 else None
-    write(fold(profile, weight, root=root, annotate_kernel=mark_kernel, events=events), sys.stdout.buffer)
+    stacks = fold(profile, weight, root=root, annotate_kernel=mark_kernel, events=events)
+    if as_json:
+        from undwarf.outputs.folded import write_json
+        from undwarf.views.report import unit_of_weights
+
+        measures = measures_of(profile)
+        event = measures[0].name if len(measures) == 1 or events is not None else None
+        unit = "samples" if weight == "samples" else unit_of_weights(profile, events)
+        write_json(stacks, sys.stdout.buffer, event, unit)
+    else:
+        from undwarf.outputs.folded import write
+
+        write(stacks, sys.stdout.buffer)

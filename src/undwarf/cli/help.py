@@ -8,7 +8,7 @@ _READING = (
     ("Which samples", ("spans", "pids", "tids", "cpus", "comms", "events", "symbols", "dsos", "callers")),
     ("Where files are", ("symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux")),
     ("Stacks and names", ("max_stack", "no_other_dumps", "no_inline", "unwind_order", "skid")),
-    ("How it runs", ("no_cache", "jobs", "stats")),
+    ("How it runs", ("no_cache", "jobs", "stats", "no_pager")),
 )
 """Groups of options of commands that read a recording, by parameter."""
 _SAMPLING = (
@@ -27,12 +27,13 @@ def format_help(command: click.Command, context: click.Context, formatter: click
     if command.epilog:
         formatter.write_paragraph()
         formatter.write_text(inspect.cleandoc(command.epilog))
-    for title, rows in _groups(command, context):
+    for title, rows in option_groups(command, context):
         with formatter.section(title):
             formatter.write_dl(rows)
 
 
-def _groups(command: click.Command, context: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
+def option_groups(command: click.Command, context: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The options in groups with their titles: of each the names with the metavar, and the help."""
     parameters = command.get_params(context)
     names = {parameter.name for parameter in parameters}
     groups = _SAMPLING if "everything" in names else _READING if "symfs" in names else ()

@@ -25,7 +25,6 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(job: Job, only_missing: bool, verify: bool, as_json: bool) -> None:
     """Show what a recording contains, and how many of its stacks are whole."""
-    from undwarf.outputs.info import InfoOptions, write
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.overview import overview
 
@@ -37,12 +36,19 @@ def command(job: Job, only_missing: bool, verify: bool, as_json: bool) -> None:
         files = missing_files(job.recording, profile)
         job.warn()
         options = missing_output.MissingOptions(
-            len(profile.samples), job.fetches, as_json, colour=wants_colour(sys.stdout)
+            job.recording.path, len(profile.samples), job.fetches, as_json, colour=wants_colour(sys.stdout)
         )
         missing_output.write(files, sys.stdout, options)
         return
     job.note_downloads()
     found = overview(job.recording, profile)
     if verify:
-        found["calls"] = job.recording.verify_calls(profile).as_dict()
-    write(found, sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))
+        found["calls"] = job.recording.verify_calls(profile)
+    if as_json:
+        from undwarf.outputs.info_json import write as write_json
+
+        write_json(found, sys.stdout)
+    else:
+        from undwarf.outputs.info import InfoOptions, write
+
+        write(found, sys.stdout, InfoOptions(colour=wants_colour(sys.stdout)))

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from undwarf import __version__
-from undwarf.errors import UndwarfError
+from undwarf.errors import UndwarfError, UsageError
 
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
@@ -28,6 +28,7 @@ COMMANDS = {
     "query": "Run an SQL query over recordings, with DuckDB.",
     "record": "Sample programs and unwind them live; write a small recording with whole call chains.",
     "report": "Show hot functions and the call tree in the terminal.",
+    "schema": "Print the JSON Schema of what a command prints with --json.",
     "script": "Print every sample as text, in the format of perf script.",
     "shrink": "Replace stack dumps by whole call chains: a small recording.",
     "stack": "Print the stacks of all threads of a running process or a core file.",
@@ -35,11 +36,13 @@ COMMANDS = {
     "top": "Show the hot functions of running programs in the terminal.",
     "types": "Show which types and members the samples access.",
 }
+UNPAGED = ("record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+"""Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
     "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
-    "This machine": ("doctor", "completion"),
+    "This machine": ("doctor", "completion", "schema"),
 }
 """The commands as the help lists them."""
 
@@ -60,14 +63,49 @@ def _completed(command: click.Command) -> click.Command:
             parameter.type = FILES.get((parameter.metavar or "").strip("[]."), parameter.type)
     for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
         _completed(subcommand)
+    names = {parameter.name for parameter in command.params}
+    if not isinstance(command, click.Group) and command.name not in UNPAGED and "no_pager" not in names:
+        command.params.append(_no_pager())
     if not isinstance(command, click.Group):
         # Commands are built in many modules, by click's own decorator.
         command.format_help = partial(_format_help, command)  # type: ignore[method-assign]  # of this one only
-    if "_UNDWARF_COMPLETE" in os.environ and any(parameter.name == "also_file" for parameter in command.params):
+    if "_UNDWARF_COMPLETE" in os.environ and "also_file" in names:
         from undwarf.cli.values import complete_values
 
         complete_values(command)
     return command
+
+
+def _no_pager() -> click.Option:
+    """The option of commands whose output on a terminal goes to the pager, which it starts unless it or ``--json`` is
+    given. It is processed after all other options, as the last one of the command."""
+    help_ = "Do not show output on a terminal page by page."
+    return click.Option(["--no-pager"], is_flag=True, expose_value=False, callback=_start_pager, help=help_)
+
+
+def _start_pager(context: click.Context, _parameter: click.Parameter, off: bool) -> None:
+    root = context.find_root()
+    off = off or bool(root.params.get("no_pager") or context.params.get("as_json"))
+    if off or context.resilient_parsing or not sys.stdout.isatty():
+        return
+    from undwarf.cli.pager import Pager
+
+    root.with_resource(Pager(root.obj.pager if root.obj is not None else None))
+
+
+def _read_configuration(context: click.Context, name: str, command: click.Command) -> None:
+    """Make the configuration file the command's defaults. ``doctor`` checks it itself."""
+    from undwarf.cli.configuration import load
+
+    configuration = load()
+    if configuration is None:
+        return
+    from undwarf.outputs.terminal.style import prefer
+
+    configuration.check(list(COMMANDS))
+    prefer(configuration.colour, configuration.styles)
+    context.obj = configuration
+    context.default_map = {name: configuration.defaults(command, name)}
 
 
 def _format_help(command: click.Command, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -89,6 +127,21 @@ class LazyGroup(click.Group):
             return None
         return _completed(import_module(f"undwarf.cli.{cmd_name}").command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and what the configuration file sets for it."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None and not ctx.resilient_parsing:
+            try:
+                _read_configuration(ctx, name, command)
+            except UndwarfError:
+                # Help is shown all the same, and doctor shows what is wrong.
+                help_names = {"-h", "--help"}.intersection(rest[: 1 + isinstance(command, click.Group)])
+                if name != "doctor" and not help_names:
+                    raise
+        return name, command, rest
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a closed output pipe is no error (click itself would exit with 1)."""
         try:
@@ -97,6 +150,12 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             _drop_output()
             return 0
+        except UsageError:
+            if ctx.obj is not None and any((ctx.default_map or {}).values()):
+                from undwarf.cli.common import notify
+
+                notify("note", f"{ctx.obj.path} has options for this command too")
+            raise
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -108,7 +167,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name=None, version=__version__, prog_name="undwarf")
-def undwarf() -> None:
+@click.option("--no-pager", is_flag=True, help="Do not show output on a terminal page by page.")
+def undwarf(no_pager: bool) -> None:
     """Turn raw Linux profiles into whole, named stacks.
 
     \b
@@ -117,15 +177,18 @@ def undwarf() -> None:
       undwarf report perf.data
       undwarf flamegraph perf.data -o flames.html
 
-    Colours are for terminals; NO_COLOR=1 turns them off, FORCE_COLOR=1 on for pipes (less -R).
+    Colours are for terminals; NO_COLOR=1 turns them off, FORCE_COLOR=1 on for pipes (less -R). Long output on a
+    terminal goes to $UNDWARF_PAGER, $PAGER or less. ~/.config/undwarf/config.toml has defaults of options.
     """
 
 
 def print_error(error: UndwarfError) -> None:
     """Print what happened, why, and what to try; names from the input are escaped."""
     from undwarf.outputs.terminal.escape import printable
+    from undwarf.outputs.terminal.style import Paint, wants_colour
 
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(error.what)}", err=True)
+    label = Paint(wants_colour(sys.stderr)).bad("error:")
+    click.echo(f"{label} {printable(error.what)}", err=True, color=True)
     if error.why:
         click.echo(f"  why: {printable(error.why)}", err=True)
     if error.hint:
@@ -243,9 +306,9 @@ def _substitute_characters() -> None:
 
 def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     """Print a Python warning without its line of code."""
-    from undwarf.outputs.terminal.escape import printable
+    from undwarf.cli.common import notify
 
-    click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(message))}", err=True)
+    notify("warning", str(message))
 
 
 def main(arguments: Any = None) -> None:

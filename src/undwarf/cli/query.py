@@ -78,11 +78,18 @@ Examples:
     help="Format of the result. Default: by the ending of -o, else table.",
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="Write the result to FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print the columns and rows as JSON; --format json: rows alone.")
 @click.option("--tables", is_flag=True, help="List the tables, their columns and the table functions.")
 @SKID
 @_with_shared_options
 def command(
-    words: tuple[str, ...], format_: Format | None, output: str, tables: bool, skid: bool, **options: Any
+    words: tuple[str, ...],
+    format_: Format | None,
+    output: str,
+    as_json: bool,
+    tables: bool,
+    skid: bool,
+    **options: Any,
 ) -> None:
     """Run an SQL query over recordings, with DuckDB.
 
@@ -90,12 +97,14 @@ def command(
     speedscope's JSON.
     """
     if tables:
-        from undwarf.outputs.query import write_schema
+        from undwarf.outputs.query import write_schema, write_tables_json
         from undwarf.profile.table_descriptions import TABLES
         from undwarf.views.sql.macros import MACROS
 
-        write_schema(TABLES, MACROS, sys.stdout)
+        (write_tables_json if as_json else write_schema)(TABLES, MACROS, sys.stdout)
         return
+    if as_json and format_ is not None:
+        raise UsageError("--json and --format exclude each other", "", "give one of them")
     if not words:
         raise UsageError("there is no query", "", 'undwarf query perf.data "FROM top() LIMIT 20"')
     *files, query = words
@@ -112,6 +121,13 @@ def command(
         for file in files or ["perf.data"]:
             job = stack.enter_context(Job(take_shared({**options, "file": file, "also_file": None}), profiles=True))
             opened.append(Opened(job, used, skid))
+        if as_json:
+            from undwarf.outputs.query import write_document
+
+            result = Database(query, opened).result()
+            with _named(output), _sink(output) as sink:
+                write_document(result, [one.name for one in opened], query, sink)
+            return
         format_ = format_ or _format_of(output)
         if format_ == "parquet":
             _write_parquet(query, opened, output)

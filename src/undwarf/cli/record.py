@@ -18,6 +18,7 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from undwarf.live.sampling.sampler import Sampler
     from undwarf.live.sampling.settings import Settings, Summary
+    from undwarf.outputs.schemas.record import RecordedFile
 
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -353,6 +354,12 @@ An existing output file is renamed to FILE.old.""",
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 @click.option("-z", "--compression-level", "level", metavar="[LEVEL]", type=click.IntRange(0, 22), default=None,
               help="Level of zstd compression, 1 (default) to 22; 0: none.")  # fmt: skip  # rows of fields
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print what was recorded as JSON; the command's standard output goes to standard error.",
+)
 @click.option("--dry-run", is_flag=True, help="Only check whether recording with these options works.")
 @click.option("-v", "--verbose", count=True, help="Print how events and buffers were opened, and what was read.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
@@ -379,6 +386,7 @@ def command(
     most_files: int | None,
     with_time: bool,
     dry_run: bool,
+    as_json: bool,
     **options: Any,
 ) -> int:
     """Sample programs and unwind them live; write a small recording with whole call chains."""
@@ -395,11 +403,15 @@ def command(
         raise UsageError("--switch-max-files needs --switch-output", "", "add --switch-output=30s, or a size")
     if output == "-" and (switch is not None or with_time):
         raise UsageError("--switch-output cannot write to standard output", "", "give -o FILE")
+    if as_json and output == "-":
+        raise UsageError("--json cannot be used with -o -", "standard output has the recording", "give -o FILE")
+    if as_json and dry_run:
+        raise UsageError("--json cannot be used with --dry-run", "nothing is recorded", "leave one of them out")
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least = off_cpu, int(least * 1e6)
     settings.zstd = zstd and level != 0
     settings.level = level or settings.level
-    settings.piped = output == "-"
+    settings.piped = output == "-" or as_json
     settings.most_bytes = most_bytes or 0
     settings.fields = _fields(addresses, weights, physical, data_pages, code_pages)
     if any_branches or branches:
@@ -421,6 +433,7 @@ def command(
     progress = Progress(quiet, bool(settings.command))
     sampler.tick = progress.tick
     renamed: Path | None = None
+    recorded: list[RecordedFile] = []
     try:
         if verbose:
             _show_events(sampler)
@@ -433,6 +446,7 @@ def command(
                 progress.recorder.run()
                 sink.flush()
             size = -1
+            recorded.append({"recording": output, "samples": sampler.summary.samples, "size_bytes": None})
         else:
             from undwarf.live.record.output_files import RecordFiles, Written
             from undwarf.live.sampling.settings import Switch
@@ -443,6 +457,8 @@ def command(
             def written(file: Written) -> None:
                 nonlocal size
                 size = file.size
+                path = str(file.path) if several else output
+                recorded.append({"recording": path, "samples": file.samples, "size_bytes": file.size})
                 if several and not quiet:
                     progress.clear()
                     _print_file(printable(str(file.path)), file.samples, file.size)
@@ -474,7 +490,33 @@ def command(
             _print_file(printable(output), sampler.summary.samples, size, blocked)
         if renamed is not None:
             notify("note", f"the previous recording is now {renamed}")
+    if as_json:
+        _write_json(sampler.summary, recorded, renamed, off_cpu)
     return sampler.summary.status
+
+
+def _write_json(summary: "Summary", files: "list[RecordedFile]", renamed: Path | None, off_cpu: bool) -> None:
+    from undwarf.outputs.summaries import Counts, write_record
+
+    counts = Counts(
+        samples=summary.samples,
+        waits=summary.blocked if off_cpu else None,
+        lost=summary.lost,
+        throttled=summary.throttled,
+        dropped=summary.dropped,
+        shortened=summary.shortened,
+        completed=summary.completed,
+        inferred=summary.inferred,
+        unproven=summary.unproven,
+        forgotten=summary.forgotten,
+        broken_rings=summary.broken_rings,
+        ring=summary.ring,
+        dump=summary.dump,
+        full=summary.full,
+        notes=summary.notes,
+        status=summary.status,
+    )
+    write_record(files, str(renamed) if renamed is not None else None, counts, sys.stdout)
 
 
 def _fields(addresses: bool, weights: bool, physical: bool, data_pages: bool, code_pages: bool) -> int:

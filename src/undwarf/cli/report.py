@@ -1,11 +1,11 @@
 """``undwarf report``"""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import SKID, Job, Number, notify, recording_command, terminal_width
+from undwarf.cli.common import SKID, Job, Number, is_given, notify, recording_command, terminal_width
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def command(
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     if job.fields is not None:
-        keys = _present(job, keys, chosen=perf_fields is not None or _is_given("sort"))
+        keys = _present(job, keys, chosen=perf_fields is not None or is_given("sort"))
         for option, given in (("--branch-stack", pairs), ("--branch-history", history), ("--skid", skid)):
             if given:
                 job.need_recording(option)
@@ -242,10 +242,6 @@ _FIELD_OF = {"srcline": "line", "srcfile": "line"}
 """The field that a sort key needs, if it has another name."""
 
 
-def _is_given(option: str) -> bool:
-    return click.get_current_context().get_parameter_source(option) is not click.core.ParameterSource.DEFAULT
-
-
 def _present(job: Job, keys: tuple[str, ...], *, chosen: bool) -> tuple[str, ...]:
     """Those of the sort keys that a profile of another tool has. Raises UsageError if one is missing that was
     ``chosen``."""
@@ -291,9 +287,10 @@ def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
     """Show the source of a function, with ``asm`` also its instructions."""
     from undwarf.limits import DEFAULT
-    from undwarf.outputs.source import SourceOptions, write, write_json
+    from undwarf.outputs.source import SourceOfEvent, SourceOptions, write, write_json
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.function_code import Disassembly
+    from undwarf.views.report import unit_of_weights
     from undwarf.views.sample_selection import sections
     from undwarf.views.source import listings
 
@@ -311,9 +308,13 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
     )
-    source_bytes = DEFAULT.source_bytes
+    files: dict[str, Any] = {"source_bytes": DEFAULT.source_bytes, "symfs": job.symfs}
     events = [
-        (name, listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes))
+        SourceOfEvent(
+            name if event is not None else None,
+            unit_of_weights(profile, event),
+            listings(profile, function, weight, event=event, disassemble=code, **files),
+        )
         for event, name in sections(profile, ())
     ]
     (write_json if as_json else write)(events, sys.stdout, options)

@@ -31,6 +31,7 @@ Examples:
   undwarf script perf.data | head -40
   undwarf script -F comm,pid,tid,time,event,ip,sym --pid 4711 perf.data
   undwarf script -F +addr,-period --ns perf.data
+  undwarf script --json perf.data | jq -r 'select(.comm == "cc1") | .frames[0].sym'
   undwarf script -F trace:time,event,trace -F hw: perf.data
   undwarf script -F ip,sym,brstacksym perf.data""",
 )
@@ -54,8 +55,12 @@ Examples:
     is_flag=True,
     help="Print [unknown] for functions without a symbol, as perf does, instead of FILE+0xSTART.",
 )
-def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, perf_names: bool) -> None:
-    """Print every sample as text, in the format of perf script."""
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each sample.")
+def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, perf_names: bool, as_json: bool) -> None:
+    """Print every sample as text, in the format of perf script, or as JSON."""
+    if as_json:
+        _write_json(job, fields, perf_names)
+        return
     from undwarf.outputs.script import (
         ScriptOptions,
         fields_of_event,
@@ -101,6 +106,42 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
     )
     job.note_inferred(profile)
     known = len(recording.defects)
+    write(profile, sys.stdout.buffer, options)
+    if more is not None:
+        more.close()
+        job.warn(known)
+
+
+def _write_json(job: Job, fields: tuple[str, ...], perf_names: bool) -> None:
+    from undwarf.outputs.script import fields_of_event, parse_fields
+    from undwarf.outputs.script_json import DEFAULT, ScriptJsonOptions, check_fields, write
+    from undwarf.views.data.access_labels import access_values
+    from undwarf.views.event_units import unit_of_event
+
+    requests = [parse_fields(request) for request in fields]
+    requested = frozenset().union(*((request.named or frozenset()) | request.added for request in requests))
+    check_fields(requested)
+    recording = job.recording
+    profile = job.profile(
+        by_time=True, runtime=True, lines="srcline" in requested, starts=not perf_names, versions=True
+    )
+    # After the records were read: some of them describe further events.
+    events = recording.events
+    shown = [fields_of_event(event, fields, DEFAULT)[0] for event in events]
+    more = None
+    if any("trace" in names for names in shown):
+        from undwarf.outputs.script_fields import SampleFields, Sources
+
+        sources = Sources(recording.data, recording.records, profile, recording.addresses)
+        more = SampleFields(sources, [names & {"trace"} for names in shown])
+    known = len(recording.defects)
+    options = ScriptJsonOptions(
+        shown,
+        [unit_of_event(event.name) for event in events],
+        max_stack=job.max_stack or 1 << 30,
+        more=more,
+        accesses=access_values(profile, frozenset().union(*shown)),
+    )
     write(profile, sys.stdout.buffer, options)
     if more is not None:
         more.close()

@@ -24,11 +24,14 @@ Examples:
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="The recording to write; - for standard output.")
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
-def command(job: Job, output: str, zstd: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Also print what was written and left out as JSON.")
+def command(job: Job, output: str, zstd: bool, as_json: bool) -> None:
     """Replace stack dumps by whole call chains: a small recording that every perf tool opens."""
     from undwarf.outputs.atomic_file import replaceable, whole_file
 
     recording = job.recording
+    if as_json and output == "-":
+        raise UsageError("--json cannot be used with -o -", "standard output has the recording", "give -o FILE")
     if output == "-":
         if sys.stdout.isatty():
             raise UsageError(
@@ -52,6 +55,10 @@ def command(job: Job, output: str, zstd: bool) -> None:
         before, after = _size(recording.path), target.stat().st_size
         times = f", {before / after:,.0f} times smaller" if before > after else ""
         click.echo(f"wrote {printable(output)} ({after / 1e6:,.1f} MB{times})", err=True)
+    if as_json:
+        from undwarf.outputs.summaries import WrittenFile, write_shrink
+
+        write_shrink(WrittenFile(recording.path, output), result.shortened, result.dropped, sys.stdout)
 
 
 def _options(job: Job) -> dict[str, Any]:

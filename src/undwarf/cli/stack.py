@@ -15,7 +15,7 @@ SHOWN = 5
     epilog="""\b
 Examples:
   undwarf stack 4711
-  undwarf stack --json $(pidof -s postgres) | jq '.threads[].frames[0].function'
+  undwarf stack --json $(pidof -s postgres) | jq '.threads[].frames[0].sym'
   undwarf stack core.4711
   undwarf stack --symfs /mnt/image --binary ./build/server core
 
@@ -24,7 +24,7 @@ kernel.yama.ptrace_scope is 0 or they have CAP_SYS_PTRACE. Files of containers a
 deleted and replaced files through the mapping (as root), else they are read from memory.""",
 )
 @click.argument("target", metavar="PID|CORE")
-@click.option("--json", "wants_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own.")
 @click.option(
     "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="Maximum number of frames per stack."
@@ -39,7 +39,7 @@ deleted and replaced files through the mapping (as root), else they are read fro
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of unwind tables.")
 def command(
     target: str,
-    wants_json: bool,
+    as_json: bool,
     no_inline: bool,
     max_stack: int | None,
     stats: bool,
@@ -55,7 +55,7 @@ def command(
     calls (epoll_wait, semop, sigtimedwait, recv with a timeout) then return EINTR. Write ./4711 for a core file whose
     name is a number.
     """
-    from undwarf.outputs.stack import as_json, lines
+    from undwarf.outputs.stack import lines, to_json
 
     if target.isascii() and target.isdigit() and len(target) < 10:
         from undwarf.live.stack.ptrace_threads import take
@@ -81,8 +81,8 @@ def command(
         cache=not no_cache,
     )
     stopped_ns = [thread.stopped for thread in snapshot.threads]
-    if wants_json:
-        click.echo(as_json(profile, name, stopped_ns, snapshot.signal))
+    if as_json:
+        click.echo(to_json(profile, name, stopped_ns, snapshot.signal))
     else:
         for line in lines(profile, name, ended_by=snapshot.signal):
             click.echo(line)

@@ -56,7 +56,7 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
       undwarf tables dump /usr/lib/x86_64-linux-gnu/libc.so.6 qsort
       undwarf tables dump /boot/vmlinuz --source orc
       undwarf tables dump xfs.ko.xz xfs_iread_extents
-      undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
+      undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.rows[0]'
     """
     from undwarf.outputs.tables.dump import write, write_json
     from undwarf.views.tables.dump import Binary, rows_of
@@ -64,7 +64,7 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
     binary = Binary.open(elf)
     rows = rows_of(binary, source, place)
     if as_json:
-        write_json(rows, sys.stdout)
+        write_json(elf, rows, sys.stdout)
     else:
         write(binary, rows, sys.stdout)
     _warn(binary)
@@ -81,12 +81,16 @@ def sizes(elf: str, source: str | None, as_json: bool) -> None:
     Examples:
       undwarf tables sizes /bin/ls
     """
-    from undwarf.outputs.tables.sizes import write
+    from undwarf.outputs.tables.sizes import write, write_json
     from undwarf.views.tables.dump import Binary
     from undwarf.views.tables.sizes import sizes_of
 
     binary = Binary.open(elf)
-    write(sizes_of(binary, source), sys.stdout, as_json=as_json)
+    measured = sizes_of(binary, source)
+    if as_json:
+        write_json(elf, measured, sys.stdout)
+    else:
+        write(measured, sys.stdout)
     _warn(binary)
 
 
@@ -110,13 +114,17 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
       undwarf tables verify ./program --source cfi --against sframe
       undwarf tables verify libcrypto.so --source eh-frame --against debug-frame --json
     """
-    from undwarf.outputs.tables.verify import write
+    from undwarf.outputs.tables.verify import write, write_json
     from undwarf.views.tables.dump import Binary
     from undwarf.views.tables.verify import verify as compare
 
     binary = Binary.open(elf)
     shown = sys.maxsize if as_json else limit
-    write(compare(binary, source, against, place=place, shown=shown), sys.stdout, as_json=as_json)
+    verdict = compare(binary, source, against, place=place, shown=shown)
+    if as_json:
+        write_json(elf, verdict, sys.stdout)
+    else:
+        write(verdict, sys.stdout)
     _warn(binary)
 
 
@@ -127,8 +135,9 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
 @click.option("--version", default=None, metavar="N", help="Version of the format; sframe: 3 (default) or 2.")
 @click.option("-o", "--output", metavar="FILE", default=None, help="Write an ELF file with only the new sections.")
 @click.option("--into", metavar="COPY", default=None, help="Write a copy of ELF with the new sections.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written and left out as JSON.")
 def convert(
-    elf: str, source: str | None, target: str, version: str | None, output: str | None, into: str | None
+    elf: str, source: str | None, target: str, version: str | None, output: str | None, into: str | None, as_json: bool
 ) -> None:
     """Write a table in another format.
 
@@ -154,10 +163,15 @@ def convert(
         write_sections(binary.elf, output_table.sections, output)
     if into is not None:
         write_carrying(binary.elf, output_table.sections, into)
-    size = sum(section.size for section in output_table.sections)
-    notify("note", f"{output_table.functions:,} functions, {output_table.rows:,} rows, {size:,} bytes")
-    for reason, count in sorted(output_table.left_out.items(), key=lambda pair: -pair[1]):
-        notify("note", f"{count:,} rows left out: {reason}")
+    if as_json:
+        from undwarf.outputs.tables.convert import ConvertOptions, write_json
+
+        write_json(output_table, sys.stdout, ConvertOptions(elf, target, output, into))
+    else:
+        size = sum(section.size for section in output_table.sections)
+        notify("note", f"{output_table.functions:,} functions, {output_table.rows:,} rows, {size:,} bytes")
+        for reason, count in sorted(output_table.left_out.items(), key=lambda pair: -pair[1]):
+            notify("note", f"{count:,} rows left out: {reason}")
     _warn(binary)
 
 
@@ -178,7 +192,7 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
       undwarf tables cache /usr/lib/x86_64-linux-gnu/libc.so.6
       undwarf tables cache --clear
     """
-    from undwarf.outputs.tables.cache import CacheOptions, write
+    from undwarf.outputs.tables.cache import CacheOptions, write, write_json
     from undwarf.tables.disk.cache import Store
     from undwarf.tables.disk.whole_tables import store_whole
     from undwarf.types.answer_cache import answer_files
@@ -195,5 +209,8 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
     for name in elf:
         binary = Binary.open(name)
         store_whole(store, name, binary.elf, binary.debug_elf(), binary.defects)
-    if as_json or not (clear or elf):
-        write(store.entries(), sys.stdout, CacheOptions(str(store.directory), store.limit, as_json, answers))
+    options = CacheOptions(str(store.directory), store.limit, answers)
+    if as_json:
+        write_json(store.entries(), sys.stdout, options)
+    elif not (clear or elf):
+        write(store.entries(), sys.stdout, options)

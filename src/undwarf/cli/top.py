@@ -3,8 +3,9 @@
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.live.top import Picture
+    from undwarf.outputs.top_json import TopTable
     from undwarf.profile.model import Profile
     from undwarf.views.flat_profile import Row
 
@@ -52,6 +54,7 @@ _ESCAPE = re.compile(r"\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z])?")
 Examples:
   undwarf top                          everything, every two seconds; q ends it
   undwarf top -p 4242 --sort sym
+  undwarf top --json --iterations 1 | jq '.events[0].rows[:5]'
   undwarf top -a --interval 5 --iterations 3 > top.txt
 
 On a terminal: q quits, s and c sort by the weight of functions alone or with their callees, / filters, Enter shows
@@ -68,6 +71,7 @@ callers, p pauses, h shows all keys. Idle CPUs are left out; i shows them.""",
 )
 @click.option("--children", is_flag=True, help="Sort by the weight of functions with their callees.")
 @click.option("--idle", is_flag=True, help="Include idle CPUs.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each update.")
 def command(
     keys: str,
     interval: float,
@@ -75,6 +79,7 @@ def command(
     rows: int | None,
     children: bool,
     idle: bool,
+    as_json: bool,
     **options: Any,
 ) -> int:
     """Show the hot functions of running programs in the terminal."""
@@ -92,10 +97,16 @@ def command(
     wrong = [key for key in sort if key not in _TITLES]
     if wrong:
         raise UsageError(f"top cannot sort by {wrong[0]}", "", f"sort keys are {', '.join(_TITLES)}")
-    sampler = Sampler(settings_of(options))
+    settings = settings_of(options)
+    settings.piped = as_json
+    sampler = Sampler(settings)
     try:
-        with _screen() as screen:
-            view = View(sort, rows, iterations, screen, children=children, idle=idle)
+        with nullcontext() if as_json else _screen() as screen:
+            view: View | JsonView
+            if as_json:
+                view = JsonView(sort, rows, iterations, children=children, idle=idle)
+            else:
+                view = View(sort, rows, iterations, screen, children=children, idle=idle)
 
             def tick() -> None:
                 sampler.stopped = sampler.stopped or not view.keys()
@@ -130,6 +141,13 @@ def keys_in(text: str) -> list[str]:
             keys.append({"\r": "enter", "\n": "enter", "\x7f": "delete", "\b": "delete"}.get(text[0], text[0]))
             text = text[1:]
     return [key for key in keys if key]
+
+
+def in_order(rows: "list[Row]", children: bool) -> "list[Row]":
+    """Rows by falling weight: their own, or with ``children`` that with their callees."""
+    if children:
+        return sorted(rows, key=lambda row: (-row.children_weight, -row.self_weight, row.key))
+    return sorted(rows, key=lambda row: (-row.self_weight, -row.children_weight, row.key))
 
 
 class View:
@@ -291,15 +309,10 @@ class View:
         flat = flat_profile(profile, self._keys, event=event, children=True)
         with_idle = flat_profile(picture.profile, ("comm",), event=event, children=False).total
         idle = 1 - (flat.total if flat.samples else 0) / (with_idle or 1)
-        order: Callable[[Row], Any] = (
-            (lambda row: (-row.children_weight, -row.self_weight, row.key))
-            if self._children
-            else (lambda row: (-row.self_weight, -row.children_weight, row.key))
-        )
         wanted = self._filter.lower()
         shown = [
             row
-            for row in sorted(flat.rows, key=order)
+            for row in in_order(flat.rows, self._children)
             if ("sym" not in self._keys or row.kernel not in self._hidden)
             and (not wanted or any(wanted in text.lower() for text in row.key))
         ][:rows]
@@ -359,6 +372,57 @@ class View:
         return [f"{'':9}{line}" for line in lines[:CALLERS] if line] + more or [f"{'':18}no samples end in it"]
 
 
+class JsonView:
+    """Writes pictures as lines of JSON."""
+
+    def __init__(
+        self, keys: tuple[str, ...], rows: int | None, iterations: int | None, *, children: bool, idle: bool
+    ) -> None:
+        self._keys = keys
+        self._rows = rows
+        self._remaining = iterations
+        self._children = children
+        self._idle = idle
+
+    def show(self, picture: "Picture") -> bool:
+        """Write a picture; False if it was the last one."""
+        from undwarf.outputs.top_json import TopUpdate, write
+
+        tables = self._tables(picture)
+        write(TopUpdate(picture.seconds, picture.samples, picture.lost, self._keys, tables), sys.stdout.buffer)
+        if self._remaining is not None:
+            self._remaining -= 1
+        return self._remaining is None or self._remaining > 0
+
+    def keys(self) -> bool:
+        """There are no keys."""
+        return True
+
+    def _tables(self, picture: "Picture") -> "list[TopTable]":
+        from undwarf.outputs.top_json import TopTable
+        from undwarf.profile.grouping import sums, widen
+        from undwarf.views.flat_profile import flat_profile
+        from undwarf.views.idle_samples import without_idle
+        from undwarf.views.report import unit_of_weights
+
+        whole = picture.profile
+        busy = whole if self._idle else without_idle(whole)
+        in_sums = memoryview(array("Q", picture.counts))
+        samples = sums(widen(whole.samples.columns.event), in_sums, len(whole.events))
+        tables = []
+        for event, count in enumerate(samples):
+            if not count:
+                continue
+            flat = flat_profile(busy, self._keys, event=event, children=True)
+            weight = flat.total if flat.samples else 0
+            with_idle = flat_profile(whole, ("comm",), event=event, children=False).total
+            flat = flat._replace(total=weight, rows=in_order(flat.rows, self._children)[: self._rows])
+            unit = unit_of_weights(whole, event)
+            idle_share = 1 - weight / with_idle if with_idle else 0.0
+            tables.append(TopTable(whole.events[event].name, unit, count, flat, idle_share))
+        return tables
+
+
 class Screen:
     """The terminal in full-screen mode."""
 
@@ -407,7 +471,9 @@ def _screen() -> "Iterator[Screen | None]":
     from rich.console import Console
     from rich.live import Live
 
-    console = Console()
+    from undwarf.outputs.terminal.style import wants_colour
+
+    console = Console(no_color=not wants_colour(sys.stdout))
     before = termios.tcgetattr(0)
     tty.setcbreak(0)
     try:

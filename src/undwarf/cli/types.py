@@ -15,6 +15,7 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from undwarf.outputs.schemas.types import Layout
     from undwarf.types.resolver import Resolver
     from undwarf.views.data.types import DataTypes
     from undwarf.views.sample_selection import Events, Weight
@@ -158,19 +159,14 @@ def _write_all(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
     """All numbers of a recording as JSON."""
     accesses = _Accesses(job, "json_report", skid, weight, names=code)
 
-    from undwarf.outputs.types.json_report import as_dict
+    from undwarf.outputs.types.json_report import types_of_event, write
     from undwarf.views.data.layout import spread
 
-    _write_json(
-        job, accesses, weight, [as_dict(data, name, spread(data), code=code) for _, name, data in accesses.events()]
-    )
-
-
-def _write_json(job: Job, accesses: "_Accesses", weight: "Weight", events: list[dict[str, Any]]) -> None:
-    from undwarf.outputs.types import json_report
-
-    report = {"file": job.recording.path, "weight": weight, "events": events}
-    json_report.write({**report, "sharing": json_report.sharing_as_dict(accesses.clashes)}, sys.stdout)
+    events = [
+        types_of_event(data, name if event is not None else None, accesses.unit(event), spread(data), weight, code=code)
+        for event, name, data in accesses.events()
+    ]
+    write(job.recording.path, weight, events, accesses.clashes, sys.stdout)
 
 
 def _list(job: Job, code: bool, skid: bool, percent_limit: float, rows: int, weight: "Weight") -> None:
@@ -209,14 +205,14 @@ def _draw_sampled(job: Job, type_name: str, skid: bool, weight: "Weight", as_jso
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.outputs.types import drawing, text
     from undwarf.outputs.types.columns import TypesOptions
-    from undwarf.outputs.types.json_report import type_as_dict
+    from undwarf.outputs.types.json_report import layout_of, write_layouts
     from undwarf.views.data.layout import draw, spread
 
     options = TypesOptions(colour=wants_colour(sys.stdout), width=terminal_width())
     typedef_of = accesses.typedef_of(type_name)
-    rows_of_json: list[dict[str, Any]] = []
+    layouts: list[Layout] = []
     names: set[str] = set()
-    for number, (_event, name, data) in enumerate(accesses.events()):
+    for number, (event, name, data) in enumerate(accesses.events()):
         find = find_types if number == accesses.last and not names else known_types
         types = [draw(row) for row in find(data, type_name, typedef_of)]
         if not types:
@@ -226,13 +222,13 @@ def _draw_sampled(job: Job, type_name: str, skid: bool, weight: "Weight", as_jso
         if plain_name(full_name) != plain_name(type_name) and full_name not in typedef_of():
             click.echo(printable(f"{full_name} is the hottest type with {type_name!r} in its name"), err=True)
         if as_json:
-            rows_of_json += [{"event": name, **type_as_dict(data, drawn)} for drawn in types]
+            layouts += [layout_of(data, drawn, name, accesses.unit(event), weight) for drawn in types]
             continue
         if accesses.last:
             sys.stdout.write(f"{printable(name)}: ")
         drawing.write_types(data, types, spread(data), sys.stdout, options)
     if as_json:
-        _write_json(job, accesses, weight, rows_of_json)
+        write_layouts(job.recording.path, weight, layouts, accesses.clashes, sys.stdout)
     else:
         text.write_sharing(accesses.clashes, sys.stdout, options, names or None)
 
@@ -269,6 +265,12 @@ class _Accesses:
             weight if not self.last else "samples",
             event=single_event,
         )
+
+    def unit(self, event: "Events") -> str:
+        """The unit of an event's periods; empty if it is not known."""
+        from undwarf.views.report import unit_of_weights
+
+        return unit_of_weights(self._profile, event)
 
     def typedef_of(self, name: str) -> "Callable[[], frozenset[str]]":
         """Asks the binaries which types a name is a typedef of."""
@@ -344,9 +346,9 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
         )
     drawn = draw(TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number))))
     if as_json:
-        from undwarf.outputs.types import json_report
+        from undwarf.outputs.types.json_report import layout_of, write_layout
 
-        json_report.write(json_report.type_as_dict(DataTypes(), drawn), sys.stdout)
+        write_layout(binary or btf, layout_of(DataTypes(), drawn, None, ""), sys.stdout)
     else:
         from undwarf.outputs.terminal.style import wants_colour
         from undwarf.outputs.types.columns import TypesOptions
@@ -357,13 +359,18 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
 
 def _list_accesses(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
     """What the instructions at some addresses of a binary access."""
-    from undwarf.outputs.accesses import write, write_json
-
     if not addresses:
         raise UsageError("--binary needs --at or --type", "", "undwarf types --binary ./program --at 1500,1504")
     resolver = _resolver(binary, btf, options)
     accesses = [access for address in addresses for access in resolver.at(address)]
-    (write_json if as_json else write)(accesses, sys.stdout)
+    if as_json:
+        from undwarf.outputs.types.json_report import write_accesses
+
+        write_accesses(binary, accesses, sys.stdout)
+    else:
+        from undwarf.outputs.accesses import write
+
+        write(accesses, sys.stdout)
 
 
 def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = True) -> "Resolver":

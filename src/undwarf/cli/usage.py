@@ -93,12 +93,12 @@ def _unknown_command(name: str, path: str, group: click.Group, context: click.Co
         if "/" in name or "." in name:
             return UsageError(what, "it looks like a file", f"{path} report {name}")
     commands = group.list_commands(context)
-    close = _close(name, [*commands, *(OTHER_NAMES if context.parent is None else ())])
+    close = similar(name, [*commands, *(OTHER_NAMES if context.parent is None else ())])
     hint = " or ".join(f"{path} {ours}" for ours in dict.fromkeys(OTHER_NAMES.get(word, word) for word in close))
     return UsageError(what, "", hint or f"commands are {', '.join(commands)}")
 
 
-def _close(name: str, known: list[str]) -> list[str]:
+def similar(name: str, known: list[str]) -> list[str]:
     """The two most similar names."""
     # Few runs need it.
     import difflib
@@ -145,7 +145,7 @@ def _instead_of(given: str, context: click.Context | None, more: str) -> tuple[s
         for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
     ]
-    close = _close(given, known) if given.startswith("--") else []
+    close = similar(given, known) if given.startswith("--") else []
     return "", " or ".join(close) or more
 
 

@@ -12,19 +12,11 @@ from undwarf.imports.profile_builder import Built, ProfileBuilder
 from undwarf.limits import Limits
 from undwarf.ordering import sort_order
 from undwarf.profile.filters import Filters, select
-from undwarf.profile.model import EventInfo, Origin
+from undwarf.profile.model import FIELDS, EventInfo, Origin
 from undwarf.profile.rows import Rows
 
 _OF_FILTER = {"pids": "pid", "tids": "tid", "cpus": "cpu", "comms": "comm", "spans": "time", "dsos": "dso"}
 """The field that a filter needs."""
-_WORDS = {
-    "pid": "process ids",
-    "tid": "thread ids",
-    "cpu": "CPUs",
-    "comm": "thread names",
-    "time": "times",
-    "dso": "files",
-}
 
 
 class OpenedProfile(Generic[Built]):
@@ -70,7 +62,7 @@ class OpenedProfile(Generic[Built]):
             needed.add("time")
         for field in sorted(needed - self.origin.fields):
             raise UsageError(
-                f"{self.path} cannot be filtered by {_WORDS[field]}", f"it has none: it is {self.origin.format}"
+                f"{self.path} cannot be filtered by {FIELDS[field]}", f"it has none: it is {self.origin.format}"
             )
 
     def close(self) -> None:

@@ -1,17 +1,10 @@
-"""The memory accesses of instructions (type, member, evidence), as text or JSON."""
+"""The memory accesses of instructions (type, member, evidence), as text."""
 
-import json
 from collections.abc import Iterable
 from typing import TextIO
 
 from undwarf.outputs.terminal.escape import printable
 from undwarf.types.resolver import Access
-
-
-def write_json(accesses: Iterable[Access], sink: TextIO) -> None:
-    """Write a list with an object for each operand."""
-    rows = ",\n".join(json.dumps(access.as_dict()) for access in accesses)
-    sink.write(f"[{rows}]\n")
 
 
 def write(accesses: Iterable[Access], sink: TextIO) -> None:

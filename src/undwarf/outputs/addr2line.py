@@ -1,11 +1,15 @@
 """Function, file and line of addresses, in the format of GNU addr2line or as JSON."""
 
-import json
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from undwarf.outputs.json_lines import line_of
+from undwarf.outputs.json_values import address, known
 from undwarf.outputs.kernels.addr2line_text import Addr2lineText
 from undwarf.outputs.terminal.escape import pack
 from undwarf.symbols.address_lookup import Located
+
+if TYPE_CHECKING:
+    from undwarf.outputs.schemas.addr2line import Address
 
 
 class Addr2lineOptions(NamedTuple):
@@ -30,23 +34,24 @@ def write(located: Located, sink: BinaryIO, options: Addr2lineOptions) -> None:
 
 
 def write_json(located: Located, sink: BinaryIO) -> None:
-    """Write one line of JSON for each address.
-
-    It has ``address`` (hexadecimal), ``symbol``, and ``frames``, innermost first, each with ``function``, ``file``,
-    ``line``, ``column`` and ``inlined``; null for unknown ones.
-    """
-    for i, address in enumerate(located.addresses):
+    """Write one line of JSON for each address."""
+    for i, number in enumerate(located.addresses):
         symbol = located.symbols[located.symbol_of[i]]
         chain = located.chains.chain(i)
-        frames: list[dict[str, Any]] = [
-            {
-                "function": (symbol if k == len(chain) - 1 else "") or name or None,
-                "file": file or None,
-                "line": line or None,
-                "column": column or None,
-                "inlined": k < len(chain) - 1,
-            }
-            for k, (name, file, line, column) in enumerate(chain)
-        ]
-        row = {"address": hex(address), "symbol": symbol or None, "frames": frames}
-        sink.write(json.dumps(row).encode() + b"\n")
+        row: Address = {
+            "schema": "undwarf/addr2line",
+            "version": 1,
+            "address": address(number),
+            "sym": known(symbol),
+            "frames": [
+                {
+                    "sym": known((symbol if k == len(chain) - 1 else "") or name),
+                    "file": known(file),
+                    "line": line or None,
+                    "column": column or None,
+                    "inlined": k < len(chain) - 1,
+                }
+                for k, (name, file, line, column) in enumerate(chain)
+            ],
+        }
+        sink.write(line_of(row))

@@ -1,10 +1,9 @@
-"""The contents of a recording and the quality of its stacks, as text or JSON."""
+"""The contents of a recording and the quality of its stacks, as text."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TextIO
 
 from undwarf.elf.headers import NOT_ELF
-from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
 
@@ -12,16 +11,12 @@ from undwarf.outputs.terminal.style import Paint
 class InfoOptions(NamedTuple):
     """``entries``: the most lines of a list."""
 
-    json: bool = False
     entries: int = 12
     colour: bool = False
 
 
 def write(overview: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
     """Write the overview of a recording (:func:`undwarf.views.overview.overview`)."""
-    if options.json:
-        dump(overview, sink)
-        return
     paint = Paint(options.colour)
     for lines in (
         _header(overview, paint),
@@ -57,23 +52,24 @@ def _header(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
     form = f"{overview['form']} form, {overview['byte_order']}-endian"
     yield f"{paint.bold(printable(overview['file']))}  {paint.dim(form)}"
     header = overview["header"]
+    duration = (overview["last_sample"] or 0) - (overview["first_sample"] or 0)
     rows = [
         ("host", header["hostname"]),
         ("kernel", " ".join(printable(part) for part in (header["osrelease"], header["arch"]) if part)),
         ("cpu", header["cpudesc"]),
         ("perf", header["version"]),
         ("command", " ".join(header["cmdline"] or ())),
-        ("begin", _moment(overview["first_sample_s"])),
-        ("end", _moment(overview["first_sample_s"], overview["duration_s"])),
-        ("duration", f"{overview['duration_s']:.3f} s" if overview["duration_s"] else ""),
+        ("begin", _moment(overview["first_sample"])),
+        ("end", _moment(overview["last_sample"])),
+        ("duration", f"{duration / 1e9:.3f} s" if duration else ""),
     ]
     for title, value in rows:
         if value:
             yield f"  {title:10}{printable(str(value))}"
 
 
-def _moment(seconds: float | None, later: float = 0.0) -> str:
-    return f"{seconds + later:.6f} s, by the recording's clock" if seconds is not None else ""
+def _moment(time: int | None) -> str:
+    return f"{time / 1e9:.6f} s, by the recording's clock" if time is not None else ""
 
 
 def _events(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
@@ -86,10 +82,10 @@ def _events(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
         dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
         yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
     for note in overview["notes"]:
-        of = f"{printable(note['event'])}: " if note["event"] else ""
-        size = paint.dim(f" ({note['bytes']:,} bytes)") if note["bytes"] else ""
-        yield f"{'':12}{of}{paint.warn(printable(note['text']))}{size}"
-        yield paint.dim(f"{'':14}→ {printable(note['advice'])}")
+        of = f"{printable(note.event)}: " if note.event else ""
+        size = paint.dim(f" ({note.bytes:,} bytes)") if note.bytes else ""
+        yield f"{'':12}{of}{paint.warn(printable(note.text))}{size}"
+        yield paint.dim(f"{'':14}→ {printable(note.advice)}")
     if overview["lost"]:
         advice = paint.dim("stacks and mappings may be missing; record with a larger -m")
         yield f"{overview['lost']:>10,}  {paint.bad('lost')}  {advice}"
@@ -99,42 +95,42 @@ def _stacks(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[st
     quality = overview["wholeness"]
     yield ""
     yield paint.bold("Stacks")
-    unwound = quality["unwound"]
+    unwound = quality.unwound
     if unwound:
-        style = paint.good if quality["share"] >= 0.95 else paint.warn
-        share = style(f"{100 * quality['share']:.2f} % whole")
-        yield f"{quality['whole']:>10,}  of {unwound:,} user stacks reach their root: {share}"
+        style = paint.good if quality.share >= 0.95 else paint.warn
+        share = style(f"{100 * quality.share:.2f} % whole")
+        yield f"{quality.whole:>10,}  of {unwound:,} user stacks reach their root: {share}"
     for count, text in (
-        (quality["reasons"].get("fiber_root", 0), "of these reach the root of a fiber"),
+        (quality.reasons.get("fiber_root", 0), "of these reach the root of a fiber"),
         (
-            quality["reasons"].get("signal_stack", 0),
+            quality.reasons.get("signal_stack", 0),
             "of these that of an alternate signal stack; the rest is elsewhere",
         ),
-        (quality["reasons"].get("entered_stack", 0), "of these that of a stack entered from another one"),
-        (quality["inferred"], "more reach it with callers inferred from other dumps or memory of their thread"),
-        (quality["copied_code"], "pass through code copied to memory without a file, found by the file it is from"),
-        (quality["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
-        (quality["without_chain"], "have no call chains: they were recorded without --call-graph"),
-        (quality["without_user"], "have no user part (kernel threads, the idle task)"),
+        (quality.reasons.get("entered_stack", 0), "of these that of a stack entered from another one"),
+        (quality.inferred, "more reach it with callers inferred from other dumps or memory of their thread"),
+        (quality.copied_code, "pass through code copied to memory without a file, found by the file it is from"),
+        (quality.as_recorded, "have frame-pointer chains as recorded, which cannot tell if they are whole"),
+        (quality.without_chain, "have no call chains: they were recorded without --call-graph"),
+        (quality.without_user, "have no user part (kernel threads, the idle task)"),
         (overview["deferred_not_merged"], "had their user chain deferred, and it never came"),
         *((overview.get("deferred", {}).get(kind, 0), text) for kind, text in _DEFERRED.items()),
     ):
         if count:
             yield f"{count:>10,}  {text}"
-    gaps = quality["gaps"]
+    gaps = quality.gaps
     if not gaps:
         return
     yield ""
     yield paint.bold("Why stacks are not whole, and what would help")
     advised: set[str] = set()
     for gap in gaps[:entries]:
-        share = gap["samples"] / max(1, unwound)
-        image = printable(gap["image"])
+        share = gap.samples / max(1, unwound)
+        image = printable(gap.image)
         file = f"  {paint.dim('in')} {image}" if image != "[unknown]" else ""
-        yield f"{gap['samples']:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap['description']}{file}"
-        if gap["advice"] and gap["advice"] not in advised:
-            advised.add(gap["advice"])
-            yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
+        yield f"{gap.samples:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap.description}{file}"
+        if gap.advice and gap.advice not in advised:
+            advised.add(gap.advice)
+            yield paint.dim(f"{'':21}→ {printable(gap.advice)}")
     if len(gaps) > entries:
         yield _more("places", len(gaps) - entries, paint)
 
@@ -172,10 +168,10 @@ def _calls(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
     verified = found.get("calls")
     if verified is None:
         return
-    calls, pairs = verified["calls"], verified["pairs"]
+    calls, pairs = verified.calls._asdict(), verified.pairs
     checked = sum(calls[verdict] for verdict in _VERDICTS)
     yield ""
-    title = f"{sum(pairs.values()):,} pairs of caller and callee, each by the calls in sampled stacks"
+    title = f"{sum(pairs):,} pairs of caller and callee, each by the calls in sampled stacks"
     yield f"{paint.bold('Callers, checked against the code')}  {paint.dim(title)}"
     for verdict, text in _VERDICTS.items():
         share = f"{100 * calls[verdict] / max(1, checked):7.3f} %"
@@ -183,16 +179,16 @@ def _calls(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
         yield f"{calls[verdict]:>10,}  {paint.bad(share) if bad else share}  {text}"
     if calls["unchecked"]:
         yield f"{calls['unchecked']:>10,}  not checked: the kernel, code made at run time, missing files"
-    shown = verified["contradictions"][:entries]
+    shown = verified.contradictions[:entries]
     for one in shown:
         caller, callee = (
-            f"{printable(one[side])} {paint.dim('in ' + printable(one[side + '_image']))}"
-            for side in ("caller", "callee")
+            f"{printable(name)} {paint.dim('in ' + printable(image))}"
+            for name, image in ((one.caller, one.caller_image), (one.callee, one.callee_image))
         )
-        where = f"before {one['caller_address'] + 1:#x}"
-        yield f"{one['calls']:>10,}  {caller}: {one['reason']} {paint.dim(where)}, not {callee}"
-    if len(verified["contradictions"]) > len(shown):
-        yield _more("pairs", len(verified["contradictions"]) - len(shown), paint)
+        where = f"before {one.caller_address + 1:#x}"
+        yield f"{one.calls:>10,}  {caller}: {one.reason} {paint.dim(where)}, not {callee}"
+    if len(verified.contradictions) > len(shown):
+        yield _more("pairs", len(verified.contradictions) - len(shown), paint)
 
 
 def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
@@ -202,11 +198,11 @@ def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]
     yield ""
     yield f"{paint.bold('Files that could not be used')}  {paint.dim('by the samples that pass through them')}"
     for file in files[:entries]:
-        build = paint.dim(f"  build-id {file['build_id']}") if file["build_id"] else ""
-        yield f"{file['samples']:>10,}  {printable(file['name'])}: {paint.warn(printable(file['problem']))}{build}"
+        build = paint.dim(f"  build-id {file.build_id}") if file.build_id else ""
+        yield f"{file.samples:>10,}  {printable(file.name)}: {paint.warn(printable(file.problem))}{build}"
     if len(files) > entries:
         yield _more("files", len(files) - entries, paint)
-    if any(file["problem"] != NOT_ELF for file in files):
+    if any(file.problem != NOT_ELF for file in files):
         yield paint.dim(f"{'':10}  → undwarf info --missing lists commands that fetch them")
 
 
@@ -235,8 +231,8 @@ def _damage(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[st
     yield ""
     yield paint.bold("Damage, worked around")
     for defect in defects[:entries]:
-        where = f" in {printable(defect['subject'])}" if defect["subject"] else ""
-        detail = paint.dim(f": {printable(defect['detail'])}") if defect["detail"] else ""
-        yield f"{defect['count']:>10,}  {printable(defect['kind'])}{where}{detail}"
+        where = f" in {printable(defect.subject)}" if defect.subject else ""
+        detail = paint.dim(f": {printable(defect.detail)}") if defect.detail else ""
+        yield f"{defect.count:>10,}  {printable(defect.kind)}{where}{detail}"
     if len(defects) > entries:
         yield _more("kinds", len(defects) - entries, paint)

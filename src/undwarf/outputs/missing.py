@@ -1,20 +1,23 @@
 """Missing files and the commands that fetch them, as text or JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
+from undwarf.outputs.json_values import known
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
 
 if TYPE_CHECKING:
+    from undwarf.outputs.schemas.info import Missing
     from undwarf.views.missing_files import MissingFile
 
 
 class MissingOptions(NamedTuple):
-    """``samples`` of the recording; ``fetched``: debuginfod was asked already; ``entries``: the most that are shown."""
+    """``samples`` of the ``recording``; ``fetched``: debuginfod was asked already; ``entries``: the most that are
+    shown."""
 
+    recording: str
     samples: int
     fetched: bool = False
     json: bool = False
@@ -25,7 +28,26 @@ class MissingOptions(NamedTuple):
 def write(files: "Sequence[MissingFile]", sink: TextIO, options: MissingOptions) -> None:
     """Write the files, those that affect most samples first."""
     if options.json:
-        dump({"samples": options.samples, "missing": [asdict(file) for file in files]}, sink)
+        document: Missing = {
+            "schema": "undwarf/info-missing",
+            "version": 1,
+            "recording": options.recording,
+            "samples": options.samples,
+            "missing": [
+                {
+                    "kind": file.what,
+                    "dso": known(file.name),
+                    "build_id": known(file.build_id),
+                    "problem": file.problem,
+                    "samples": file.samples,
+                    "unnamed": file.unnamed,
+                    "ended": file.ended,
+                    "commands": file.commands,
+                }
+                for file in files
+            ],
+        }
+        dump(document, sink)
         return
     paint = Paint(options.colour)
     if not files:

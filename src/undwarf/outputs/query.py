@@ -4,15 +4,17 @@ import datetime
 import decimal
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
+from undwarf.outputs.json_lines import dump, dumps
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint, cells, fit, pad
 
 if TYPE_CHECKING:
     from undwarf.arrow.table import TableDescription
+    from undwarf.outputs.schemas.query import Tables
     from undwarf.views.sql.database import Result
     from undwarf.views.sql.macros import Macro
 
@@ -92,12 +94,55 @@ def _cell(value: Any) -> str:
 
 def write_json(result: "Result", sink: BinaryIO) -> None:
     """Write an array with an object for each row, one a line."""
+    _write_rows(result, sink)
+    sink.write(b"\n")
+
+
+def write_document(result: "Result", recordings: Sequence[str], query: str, sink: BinaryIO) -> None:
+    """Write one JSON object with the columns and the rows."""
+    head: dict[str, object] = {
+        "schema": "undwarf/query",
+        "version": 1,
+        "recordings": list(recordings),
+        "query": query,
+        "columns": [
+            {"name": name, "type": kind, "meaning": None} for name, kind in zip(result.names, result.kinds, strict=True)
+        ],
+    }
+    sink.write(dumps(head).removesuffix("\n}").encode() + b',\n "rows": ')
+    _write_rows(result, sink)
+    sink.write(b"\n}\n")
+
+
+def _write_rows(result: "Result", sink: BinaryIO) -> None:
     separator = "["
     for row in result.rows:
         entry = {name: _finite(value) for name, value in zip(result.names, row, strict=True)}
         sink.write(f"{separator}\n{json.dumps(entry, default=_as_json)}".encode())
         separator = ","
-    sink.write(b"[]\n" if separator == "[" else b"\n]\n")
+    sink.write(b"[]" if separator == "[" else b"\n]")
+
+
+def write_tables_json(descriptions: "Iterable[TableDescription]", macros: "Iterable[Macro]", sink: TextIO) -> None:
+    """Write the tables with their columns, and the table functions, one JSON object."""
+    document: Tables = {
+        "schema": "undwarf/query-tables",
+        "version": 1,
+        "tables": [
+            {
+                "name": table.name,
+                "meaning": table.meaning,
+                "columns": [
+                    {"name": column.name, "type": column.type, "meaning": column.meaning} for column in table.columns
+                ],
+            }
+            for table in descriptions
+        ],
+        "functions": [
+            {"name": macro.name, "parameters": macro.parameters, "meaning": macro.meaning} for macro in macros
+        ],
+    }
+    dump(document, sink)
 
 
 def _finite(value: Any) -> Any:

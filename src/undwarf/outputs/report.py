@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
+from undwarf.profile.model import FIELDS
 
 if TYPE_CHECKING:
     from undwarf.profile.model import Origin
@@ -45,16 +46,6 @@ TITLES = {
     "data_page_size": "Data Page Size",
     "code_page_size": "Code Page Size",
 }
-_FIELDS = {
-    "time": "times",
-    "pid": "process ids",
-    "tid": "thread ids",
-    "cpu": "CPUs",
-    "comm": "thread names",
-    "dso": "files",
-    "line": "source lines",
-}
-"""What a sample or frame may have, in words."""
 TREE_DEPTH = 200
 _TYPES = ("typecln", "type", "typeoff")
 """Keys of data types, in the order in which their columns are cut."""
@@ -157,7 +148,7 @@ def _entries(count: int, origin: "Origin | None") -> str:
 
 def _lacking(origin: "Origin") -> str:
     """What a profile of another tool does not say."""
-    missing = [words for field, words in _FIELDS.items() if field not in origin.fields]
+    missing = [words for field, words in FIELDS.items() if field not in (*origin.fields, "address")]
     return f"{origin.format}: without {', '.join([*missing, 'the reason why stacks end'])}"
 
 

@@ -158,9 +158,12 @@ def default_fields(event: Event) -> frozenset[str]:
     return DEFAULT
 
 
-def fields_of_event(event: Event, requests: "str | Sequence[str] | None") -> tuple[frozenset[str], frozenset[str]]:
-    """(fields that the event's samples show, fields that were requested but not recorded). Later requests win."""
-    shown = default_fields(event)
+def fields_of_event(
+    event: Event, requests: "str | Sequence[str] | None", default: frozenset[str] | None = None
+) -> tuple[frozenset[str], frozenset[str]]:
+    """(fields that the event's samples show, fields that were requested but not recorded). Later requests win;
+    ``default``: other fields than perf's without any."""
+    shown = default_fields(event) if default is None else default
     requested: frozenset[str] = frozenset()
     for text in (requests,) if isinstance(requests, str) else requests or ():
         request = parse_fields(text)

@@ -1,22 +1,33 @@
 """A function's source with the weight of each line, and its instructions if asked for, as text or JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
+from undwarf.outputs.json_values import WEIGHTED_UNITS, address, known
 from undwarf.outputs.report import percent
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, fit
 
 if TYPE_CHECKING:
+    from undwarf.outputs.schemas.report_source import Listing as JsonListing
+    from undwarf.outputs.schemas.report_source import ReportSource
     from undwarf.views.sample_selection import Weight
     from undwarf.views.source import Code, Line, Listing
 
 LONGEST_GAP = 8
 """Longer runs of lines without weight are left out."""
 BLANK = " " * 8
+
+
+class SourceOfEvent(NamedTuple):
+    """The listings of one event, with the unit of its weights, empty if it is not known; ``name`` is None without
+    samples."""
+
+    name: str | None
+    unit: str
+    listings: "list[Listing]"
 
 
 class SourceOptions(NamedTuple):
@@ -28,19 +39,63 @@ class SourceOptions(NamedTuple):
     width: int | None = None
 
 
-def write_json(events: "Sequence[tuple[str, list[Listing]]]", sink: TextIO, options: SourceOptions) -> None:
-    """Write one JSON object: ``events`` holds the ``listings`` of each event."""
-    rows = [{"event": name, "listings": [asdict(listing) for listing in listings]} for name, listings in events]
-    dump({"file": options.path, "weight": options.weight, "events": rows}, sink)
+def write_json(events: "Sequence[SourceOfEvent]", sink: TextIO, options: SourceOptions) -> None:
+    """Write one JSON object."""
+    document: ReportSource = {
+        "schema": "undwarf/report-source",
+        "version": 1,
+        "recording": options.path,
+        "weighted_by": options.weight,
+        "events": [
+            {
+                "event": event.name,
+                "unit": WEIGHTED_UNITS.get(options.weight) or known(event.unit),
+                "weight": event.listings[0].whole if event.listings else None,
+                "listings": [_listing(listing) for listing in event.listings],
+            }
+            for event in events
+        ],
+    }
+    dump(document, sink)
 
 
-def write(events: "Sequence[tuple[str, list[Listing]]]", sink: TextIO, options: SourceOptions) -> None:
+def _listing(listing: "Listing") -> "JsonListing":
+    return {
+        "sym": listing.function,
+        "dso": known(listing.dso),
+        "file": known(listing.file),
+        "problem": known(listing.problem),
+        "self": listing.self_weight,
+        "total": listing.total_weight,
+        "lines": [
+            {
+                "line": line.number or None,
+                "text": line.text,
+                "self": line.self_weight,
+                "total": line.total_weight,
+                "instructions": [
+                    {
+                        "address": address(code.address),
+                        "text": code.text,
+                        "sym": known(code.inlined),
+                        "self": code.self_weight,
+                        "total": code.total_weight,
+                    }
+                    for code in line.code
+                ],
+            }
+            for line in listing.lines
+        ],
+    }
+
+
+def write(events: "Sequence[SourceOfEvent]", sink: TextIO, options: SourceOptions) -> None:
     """Write the listings of each event."""
     paint = Paint(options.colour)
-    for name, listings in events:
+    for event in events:
         if len(events) > 1:
-            sink.write(paint.bold(printable(name)) + "\n\n")
-        for listing in listings:
+            sink.write(paint.bold(printable(event.name or "")) + "\n\n")
+        for listing in event.listings:
             _write_listing(listing, sink, options, paint)
 
 

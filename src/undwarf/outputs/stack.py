@@ -2,12 +2,16 @@
 
 import signal
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from undwarf.outputs.json_lines import dumps
+from undwarf.outputs.json_values import address, known
 from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.model import Profile, Sample
 from undwarf.unwind.stop_reason import DESCRIPTIONS, StopReason
+
+if TYPE_CHECKING:
+    from undwarf.outputs.schemas.stack import Stack
 
 
 def _ending(sample: Sample) -> str:
@@ -47,26 +51,34 @@ def lines(profile: Profile, process: str, source: bool = True, ended_by: int = 0
             yield f"     ... {printable(ending)}"
 
 
-def as_json(profile: Profile, process: str, stopped_ns: Sequence[int], ended_by: int = 0) -> str:
+def to_json(profile: Profile, process: str, stopped_ns: Sequence[int], ended_by: int = 0) -> str:
     """The stacks as one JSON object; ``stopped_ns``: how long each thread was stopped, 0 if it was not."""
-    threads: list[dict[str, Any]] = []
     samples = list(profile.samples)
-    for sample, stopped in zip(samples, stopped_ns, strict=True):
-        frames = [
+    document: Stack = {
+        "schema": "undwarf/stack",
+        "version": 1,
+        "pid": samples[0].pid if samples else None,
+        "comm": process,
+        "signal": _signal_name(ended_by) if ended_by else None,
+        "threads": [
             {
-                "address": f"0x{frame.runtime or frame.address:x}",
-                "function": frame.name,
-                "image": frame.dso,
-                "file": frame.file or None,
-                "line": frame.line or None,
-                "inlined": bool(frame.inline_depth),
+                "tid": sample.tid,
+                "comm": known(sample.comm),
+                "frames": [
+                    {
+                        "ip": address(frame.runtime or frame.address.value),
+                        "sym": known(frame.name),
+                        "dso": known(frame.dso),
+                        "file": known(frame.file),
+                        "line": frame.line or None,
+                        "inlined": bool(frame.inline_depth),
+                    }
+                    for frame in sample.stack
+                ],
+                "incomplete": known(_ending(sample)),
+                "stopped_ns": stopped or None,
             }
-            for frame in sample.stack
-        ]
-        ending = _ending(sample) or None
-        threads.append(
-            {"tid": sample.tid, "name": sample.comm, "frames": frames, "incomplete": ending, "stopped_ns": stopped}
-        )
-    pid = samples[0].pid if samples else None
-    ended = _signal_name(ended_by) if ended_by else None
-    return dumps({"pid": pid, "name": process, "signal": ended, "threads": threads})
+            for sample, stopped in zip(samples, stopped_ns, strict=True)
+        ],
+    }
+    return dumps(document)

@@ -6,3 +6,6 @@ LINE_BYTES = 320
 
 CHUNK = 1 << 18
 """Text is written out when there are this many bytes of it."""
+
+CACHED_BYTES = 1 << 26
+"""Bytes of formatted frames that are cached."""

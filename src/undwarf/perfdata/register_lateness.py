@@ -1,7 +1,7 @@
 """How many instructions later than its sampled address the registers of a sample are.
 
 Source: ``setup_pebs_fixed_sample_data``, ``setup_pebs_adaptive_sample_data`` (arch/x86/events/intel/ds.c) and
-``perf_ibs_handle_irq`` (arch/x86/events/amd/ibs.c); docs/precise.md has a table.
+``perf_ibs_handle_irq`` (arch/x86/events/amd/ibs.c); docs/explanation/precise.md has a table.
 """
 
 import re

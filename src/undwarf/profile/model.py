@@ -106,7 +106,7 @@ class StackColumns(AsTable):
         return len(self.frame)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "stacks")
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class FrameColumns(AsTable):
         return len(self.address)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "frames")
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class FunctionTable(AsTable):
         return len(self.name)
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it; of a profile's columns only."""
+        """As docs/reference/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "functions")
 
     def __repr__(self) -> str:
@@ -190,9 +190,21 @@ class EventInfo(NamedTuple):
     unit: str = ""
 
 
+FIELDS = {
+    "time": "times",
+    "pid": "process ids",
+    "tid": "thread ids",
+    "cpu": "CPUs",
+    "comm": "thread names",
+    "dso": "files",
+    "line": "source lines",
+    "address": "addresses",
+}
+"""What a profile of another tool may have, in words."""
+
+
 class Origin(NamedTuple):
-    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of time, pid, tid, cpu, comm,
-    dso, line and address.
+    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of :data:`FIELDS`.
 
     ``sums``: its entries are no single samples, but sums of their weights, as in folded stacks.
     """
@@ -297,7 +309,7 @@ class SampleView(AsTable):
         return (self._profile.sample(i) for i in range(len(self)))
 
     def as_table(self) -> "Table":
-        """As docs/tables.md describes it."""
+        """As docs/reference/tables.md describes it."""
         return _table(self._profile, "samples")
 
     def __getattr__(self, name: str) -> Column:

@@ -2,7 +2,7 @@
 
 Numbers named after another table (``stack``, ``frame``, ``function``, ``image``, ``type``) are that table's ``id``;
 the fourth entry of a column names the table whose rows it numbers.
-docs/tables.md is generated from these descriptions.
+docs/reference/tables.md is generated from these descriptions.
 """
 
 from undwarf.arrow.table import ColumnDescription as Column

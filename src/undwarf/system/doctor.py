@@ -6,23 +6,19 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of a check; ``state`` is good, note (works, with limits) or bad; ``advice`` what to do."""
 
-    state: str
+    state: Literal["good", "note", "bad"]
     what: str
     fact: str
     advice: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 LIBRARIES = ("click", "rich", "zstandard", "multi_demangle", "demangle", "httpx")

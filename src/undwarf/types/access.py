@@ -84,21 +84,6 @@ class Access:
         available."""
         return self.how not in _NO_TYPE
 
-    def as_dict(self) -> dict[str, object]:
-        """The access for JSON."""
-        return {
-            "address": f"{self.address:#x}",
-            "insn": self.insn,
-            "access": self.access,
-            "type": self.type,
-            "offset": self.offset,
-            "field": self.field,
-            "size": self.size,
-            "how": self.how,
-            "candidates": list(self.candidates),
-            "reason": self.reason,
-        }
-
 
 _NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table", "unread"))
 

@@ -2,10 +2,10 @@
 """Registers of precise samples, which are later than the sampled instruction, brought to the state of its caller.
 
 A precise sample has the address of the exact instruction, but registers and stack of some instructions later (see
-docs/precise.md). How much later is not recorded: a state must prove itself. Each position that control flow reaches
-from the instruction (:mod:`undwarf.unwind.exact_paths`) is one that the registers may be of. It is kept if its callers
-prove themselves by the code before their return addresses. Where the function has returned already, its return address
-is below the dump: its caller is searched for (:mod:`undwarf.unwind.caller_search`).
+docs/explanation/precise.md). How much later is not recorded: a state must prove itself. Each position that control
+flow reaches from the instruction (:mod:`undwarf.unwind.exact_paths`) is one that the registers may be of. It is kept
+if its callers prove themselves by the code before their return addresses. Where the function has returned already,
+its return address is below the dump: its caller is searched for (:mod:`undwarf.unwind.caller_search`).
 """
 
 import cython

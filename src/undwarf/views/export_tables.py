@@ -31,11 +31,18 @@ class ExportEvent(NamedTuple):
 
 
 class ExportThread(NamedTuple):
-    """A thread under one of its names; ``pid`` and ``tid`` are -1 outside of the recorder's namespace."""
+    """A thread under one of its names, ``[unknown]`` if that is not known; ``pid`` and ``tid`` are -1 outside of the
+    recorder's namespace, and if a profile of another tool does not have them."""
 
     pid: int
     tid: int
     name: str
+
+    @property
+    def known(self) -> dict[str, str | int]:
+        """What is known of ``name``, ``pid`` and ``tid``."""
+        known: dict[str, str | int] = {} if self.name == labels.UNKNOWN else {"name": self.name}
+        return known | {key: value for key, value in (("pid", self.pid), ("tid", self.tid)) if value >= 0}
 
 
 class ExportFunction(NamedTuple):
@@ -87,8 +94,17 @@ class ExportTables:
         """Folded stacks with their weights."""
         from undwarf.views.folded_stacks import fold
 
-        weight: Literal["samples", "period"] = "samples" if self.events and self.events[0].unit == SAMPLES else "period"
-        return fold(self.profile, weight)
+        origin = self.profile.origin
+        counted = self.events and self.events[0].unit == SAMPLES and (origin is None or not origin.sums)
+        weight: Literal["samples", "period"] = "samples" if counted else "period"
+        return fold(self.profile, weight, root="comm" if origin is None or "comm" in origin.fields else "none")
+
+    @cached_property
+    def process_names(self) -> dict[int, str]:
+        """By process id: the last name of its main thread, or else of one of its threads; none without an id."""
+        names = {thread.pid: thread.name for thread in self.threads}
+        names |= {thread.pid: thread.name for thread in self.threads if thread.pid == thread.tid}
+        return {pid: name if pid >= 0 else labels.UNKNOWN for pid, name in names.items()}
 
     def call_costs(self, place: Column, function: Column) -> "CallCosts":
         """The costs of places and calls; see :func:`undwarf.views.export_calls.call_costs`."""

@@ -15,10 +15,19 @@ Root = Literal["comm", "pid", "tid", "none"]
 """The text before a stack: comm, comm-pid, comm-pid/tid, or nothing."""
 
 
+class FoldedRoot(NamedTuple):
+    """What a stack is of: the text of its root, and its parts, None where they are unknown or not part of it."""
+
+    text: str
+    comm: str | None
+    pid: int | None
+    tid: int | None
+
+
 class FoldedStacks(NamedTuple):
     """Lines in the order of their texts.
 
-    ``parent`` and ``name`` (I) are a tree of functions, parents first; ``names`` and ``roots`` are texts.
+    ``parent`` and ``name`` (I) are a tree of functions, parents first, with their ``names``.
     ``line_root``, ``line_node`` (I) and ``line_weight`` (Q) have an entry for each line: its root, its innermost node
     (NONE: no stack) and the sum of its weights.
     """
@@ -26,7 +35,7 @@ class FoldedStacks(NamedTuple):
     parent: Column
     name: Column
     names: list[str]
-    roots: list[str]
+    roots: list[FoldedRoot]
     line_root: Column
     line_node: Column
     line_weight: Column
@@ -43,8 +52,8 @@ def fold(
     """The folded stacks of a profile, sorted by root and function names.
 
     ``weight``: number of samples, or the sum of their periods. With ``annotate_kernel``, names of kernel functions end
-    in ``_[k]``. ``events``: indices of the events whose samples count; None: all. A ``;`` in a name becomes ``:``, as
-    in other tools. A function without a name is ``[file]``.
+    in ``_[k]``. ``events``: indices of the events whose samples count; None: all. A function without a name is
+    ``[file]``.
     """
     if weight == "samples":
         refuse_sums(profile)
@@ -99,30 +108,39 @@ def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int]
     for index, text in enumerate(texts):
         of_function[index] = number[text]
     entity = grouping.look_up(profile.frames.function, of_function)
-    return entity, [name.replace(";", ":") for name in names]
+    return entity, names
 
 
-def _roots(profile: Profile, root: Root, count: int) -> "tuple[memoryview[int], list[str]]":
-    """(index of each sample's root (I), the distinct roots, sorted)."""
+def _roots(profile: Profile, root: Root, count: int) -> "tuple[memoryview[int], list[FoldedRoot]]":
+    """(index of each sample's root (I), the distinct roots, sorted by text)."""
     samples = profile.samples
     if root == "none":
-        return zeros("I", count), [""]
+        return zeros("I", count), [FoldedRoot("", None, None, None)]
     # The last is of threads whose name was never recorded.
-    comms = [*(comm.replace(";", ":") or ":" for comm in profile.comms), labels.UNKNOWN]
+    comms = [*profile.comms, None]
     column = grouping.without_none(samples.comm, len(comms) - 1)
-    texts = comms
+    roots = [FoldedRoot((comm or ":") if comm is not None else labels.UNKNOWN, comm, None, None) for comm in comms]
     if root in ("pid", "tid"):
         by_pid = grouping.Pairs()
         column = by_pid.column(column, grouping.widen(samples.pid))
-        keys = [(comms[comm], signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
-        texts = [f"{comm}-{pid}" for comm, pid in keys]
+        roots = [_of_process(roots[comm], signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
         if root == "tid":
             by_tid = grouping.Pairs()
             column = by_tid.column(column, grouping.widen(samples.tid))
-            texts = [f"{texts[pair]}/{signed(tid)}" for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)]
-    names = sorted(set(texts))
-    number = {name: index for index, name in enumerate(names)}
-    ranks = zeros("I", len(texts))
-    for index, text in enumerate(texts):
-        ranks[index] = number[text]
-    return grouping.look_up(column, ranks), names
+            roots = [
+                _of_thread(roots[pair], signed(tid)) for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)
+            ]
+    distinct = sorted(set(roots), key=lambda one: (one.text, one.comm or "", one.comm is None))
+    number = {one: index for index, one in enumerate(distinct)}
+    ranks = zeros("I", len(roots))
+    for index, one in enumerate(roots):
+        ranks[index] = number[one]
+    return grouping.look_up(column, ranks), distinct
+
+
+def _of_process(root: FoldedRoot, pid: int) -> FoldedRoot:
+    return root._replace(text=f"{root.text}-{pid}", pid=pid if pid >= 0 else None)
+
+
+def _of_thread(root: FoldedRoot, tid: int) -> FoldedRoot:
+    return root._replace(text=f"{root.text}/{tid}", tid=tid if tid >= 0 else None)

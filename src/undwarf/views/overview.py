@@ -1,10 +1,7 @@
 """A summary of a recording as plain values: header, events, processes, losses, unwind quality, missing files."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Protocol
 
-from undwarf.defects import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.features import Features
 from undwarf.perfdata.sideband_kinds import SidebandKind
@@ -35,7 +32,7 @@ class Recording(Protocol):
 
 
 def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
-    """What `undwarf info` shows, as values that JSON can represent."""
+    """What `undwarf info` shows, by name; times in ns of the recording's clock, None without any."""
     records = recording.records
     quality = unwind_quality(profile, recording.stack_dump)
     times = profile.samples.columns.time
@@ -46,23 +43,22 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "form": recording.data.form,
         "byte_order": recording.data.byte_order,
         "header": {name: getattr(header, name, None) for name in HEADER},
-        "first_sample_s": ends[0] / 1e9 if ends else None,
-        "last_sample_s": ends[-1] / 1e9 if ends else None,
-        "duration_s": (ends[-1] - ends[0]) / 1e9 if ends else 0.0,
+        "first_sample": ends[0] if ends else None,
+        "last_sample": ends[-1] if ends else None,
         "samples": len(profile.samples),
         "events": [
             _event(event, count) for event, count in zip(recording.events, samples_by_event(profile), strict=True)
         ],
-        "notes": [note._asdict() for note in notes(recording)],
+        "notes": notes(recording),
         "records": dict(records.counts),
         "lost": records.lost,
         "deferred_not_merged": profile.deferred,
         "deferred": dict(profile.later),
         "precise": dict(profile.precise),
         "processes": _processes(profile, _process_names(recording)),
-        "wholeness": quality.as_dict(),
-        "missing": [image._asdict() for image in missing(profile)],
-        "defects": _defects(list(recording.data.defects)),
+        "wholeness": quality,
+        "missing": missing(profile),
+        "defects": sorted(recording.data.defects, key=lambda defect: -defect.count),
     }
 
 
@@ -113,7 +109,3 @@ def _processes(profile: Profile, recorded: dict[int, str]) -> list[dict[str, Any
         {"pid": pid, "comm": name_of(pid), "samples": count}
         for pid, count in sorted(total.items(), key=lambda item: (-item[1], item[0]))
     ]
-
-
-def _defects(defects: Sequence[Defect]) -> list[dict[str, Any]]:
-    return [asdict(defect) for defect in sorted(defects, key=lambda defect: -defect.count)]

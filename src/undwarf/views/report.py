@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from undwarf.profile.model import Origin, Profile
 from undwarf.views.call_tree import KEYS, CallTree, call_tree, callers
 from undwarf.views.data.access_labels import SampleLabels
-from undwarf.views.event_units import unit_of_event
+from undwarf.views.event_units import SAMPLES, measures_of
 from undwarf.views.flat_profile import FRAME_KEYS, FlatProfile, Row, entity_tree, flat_profile
 from undwarf.views.sample_selection import Events, Weight, sections
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
@@ -83,17 +83,20 @@ def compute_report(
         if graph != "none":
             build = call_tree if graph == "caller" else callers
             tree = build(profile, weight=weight, event=event, min_share=min_share, tree=merged_tree)
-        events.append(EventReport(name, event, flat, tree, _unit(profile, event)))
+        events.append(EventReport(name, event, flat, tree, unit_of_weights(profile, event)))
     names = [[profile.events[event].name for event in group] for group in groups]
     return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names, profile.origin)
 
 
-def _unit(profile: Profile, event: Events) -> str:
+def unit_of_weights(profile: Profile, event: Events) -> str:
+    """The unit of the periods of events; empty if it is not known."""
     numbers = [event] if isinstance(event, int) else list(event or ())
-    if not numbers:
-        return ""
-    stated = profile.events[numbers[0]].unit
-    return stated or ("" if profile.origin is not None else unit_of_event(profile.events[numbers[0]].name))
+    for measure in measures_of(profile):
+        if not numbers or numbers[0] in measure.events:
+            # The name of an event in a profile of another tool need not be perf's.
+            guessed = profile.origin is not None and not profile.events[measure.events[0]].unit
+            return "" if guessed and measure.unit != SAMPLES else measure.unit
+    return ""
 
 
 def _in_groups(events: Sequence[EventReport], groups: Sequence[Sequence[int]], children: bool) -> list[EventGroup]:

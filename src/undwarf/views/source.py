@@ -1,11 +1,13 @@
 """The source of a function with the weight of each line, and the instructions compiled from it."""
 
 import difflib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
+from undwarf.images.symfs_paths import confined, usable
 from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
 from undwarf.profile.labels import dso
 from undwarf.profile.model import NONE, Profile
@@ -140,10 +142,12 @@ def listings(
     event: Events = None,
     disassemble: Disassemble | None = None,
     source_bytes: int = 16 << 20,
+    symfs: str = "",
 ) -> list[Listing]:
     """A listing for each binary and source file in which a function called ``wanted`` has samples, heaviest first.
 
-    With ``disassemble``, lines have their instructions. Source files of more than ``source_bytes`` are not read.
+    With ``disassemble``, lines have their instructions. Source files of more than ``source_bytes`` are not read. They
+    are looked for below ``symfs``, if it is not empty, then where the compiler had them.
     Raises NothingUsable if there is no such function, ValueError for a profile without source lines.
     """
     names = set(find_function(profile, wanted))
@@ -158,7 +162,7 @@ def listings(
         code = disassemble(profile, target) if disassemble is not None and image != NONE else []
         found += _listings_of(profile, selection, target, code)
     for listing in found:
-        _add_source(listing, source_bytes)
+        _add_source(listing, source_bytes, symfs)
     found.sort(key=lambda listing: (-listing.total_weight, -listing.self_weight, listing.function, listing.file))
     return found
 
@@ -230,13 +234,14 @@ def _listings_of(
     return found
 
 
-def _add_source(listing: Listing, most: int) -> None:
+def _add_source(listing: Listing, most: int, symfs: str = "") -> None:
     """Add the text of the lines, and the lines between them."""
     if not listing.file:
         listing.problem = "no debugging information has its lines"
         return
+    inside = confined(symfs, listing.file) if symfs and usable(listing.file) else None
     try:
-        source = read_source(listing.file, listing.dso, most)
+        source = read_source(inside if inside and os.path.isfile(inside) else listing.file, listing.dso, most)
     except OSError as error:
         listing.problem = f"the source cannot be read: {error.strerror or error}"
         return

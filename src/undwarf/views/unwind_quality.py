@@ -68,11 +68,6 @@ class UnwindQuality(NamedTuple):
         """Whole stacks among those that were unwound, 0 to 1; 1 without any."""
         return self.whole / self.unwound if self.unwound else 1.0
 
-    def as_dict(self) -> dict[str, object]:
-        """As JSON has it: all fields, and the share; None if it is not known."""
-        share = self.share if self.unwound or not self.unstated else None
-        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": share}
-
 
 HASKELL_RESERVED = 16440
 """Bytes between Haskell code and its scheduler: smaller dumps do not reach the scheduler."""

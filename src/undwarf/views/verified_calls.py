@@ -1,7 +1,7 @@
 """How much of a profile's call stacks the code proves, permits or contradicts, in all, by image and by provenance."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from undwarf.profile.call_proof import CallPair, Verdict
 from undwarf.profile.labels import UNKNOWN, dso
@@ -56,17 +56,6 @@ class VerifiedCalls(NamedTuple):
     reasons: dict[str, int]
     contradictions: list[Contradiction]
 
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "pairs": self.pairs._asdict(),
-            "calls": self.calls._asdict(),
-            "images": {name: tally._asdict() for name, tally in self.images.items()},
-            "provenances": {name: tally._asdict() for name, tally in self.provenances.items()},
-            "reasons": self.reasons,
-            "contradictions": [one._asdict() for one in self.contradictions],
-        }
-
 
 def verified_calls(profile: Profile, checked: Sequence[CallPair]) -> VerifiedCalls:
     """Sum up the pairs of :func:`undwarf.profile.call_proof.check_calls`."""
@@ -100,13 +89,18 @@ def _largest_first(tallies: dict[str, Tally]) -> dict[str, Tally]:
 
 def _contradiction(profile: Profile, pair: CallPair) -> Contradiction:
     caller, callee = profile.frame(pair.caller), profile.frame(pair.callee)
+    image_of = profile.frames.image
+    caller_image, callee_image = (
+        dso(profile.images[image_of[frame]]) if image_of[frame] != NONE else UNKNOWN
+        for frame in (pair.caller, pair.callee)
+    )
     return Contradiction(
         pair.calls,
         caller.name,
-        caller.dso,
+        caller_image,
         caller.address.lookup,
         callee.name,
-        callee.dso,
+        callee_image,
         callee.address.lookup,
         Provenance(caller.provenance).name.lower(),
         pair.reason,

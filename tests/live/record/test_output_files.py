@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.documents import document
 from tests.support.recording import names, record
 
 import undwarf
@@ -24,6 +25,18 @@ def test_an_earlier_recording_is_kept_beside_the_new_one(program: str, tmp_path:
         assert (tmp_path / "perf.data.old").read_bytes() == before
         assert path.read_bytes().startswith(b"PERFILE2")
     assert f"the previous recording is now {path}.old" in capsys.readouterr().err
+
+
+def test_standard_output_has_the_summary_alone_as_json(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    path.write_bytes(b"an earlier one")
+    shell = ["sh", "-c", f"echo said; {program} 3"]
+    command = [sys.executable, "-m", "undwarf", "record", "--json", "-e", "cpu-clock", "-o", path, "--", *shell]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = document(done.stdout)
+    assert found["files"] == [{"recording": str(path), "samples": found["samples"], "size_bytes": path.stat().st_size}]
+    assert (found["previous"], found["exit_code"], found["waits"]) == (f"{path}.old", 0, None)
+    assert "said" in done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "/etc/passwd"])

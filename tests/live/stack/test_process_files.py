@@ -59,10 +59,10 @@ def test_code_copied_to_anonymous_memory_is_the_file_s_if_it_is_equal(tmp_path: 
         try:
             # It may still be in write.
             frames = next(
-                found for _ in range(100) if "libc" not in (found := shown(running.pid)[0]["frames"])[0]["image"]
+                found for _ in range(100) if "libc" not in (found := shown(running.pid)[0]["frames"])[0]["dso"]
             )
         finally:
             running.kill()
-    assert frames[0]["image"].endswith(image)
-    names = [frame["function"] for frame in frames]
-    assert names[:2] == (["spins", "main"] if image == "p" else ["[unknown]"])
+    assert frames[0]["dso"].endswith(image)
+    names = [frame["sym"] for frame in frames]
+    assert names[:2] == (["spins", "main"] if image == "p" else [None])

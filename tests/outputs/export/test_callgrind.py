@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.exports import HOSTILE, export, hostile_profile, inlined_profile, losses, report, write
+from tests.support.exports import HOSTILE, export, export_of, hostile_profile, inlined_profile, losses, report, write
 from tests.support.profiles import S, make_profile
 
 from undwarf.outputs.terminal.escape import printable
@@ -46,6 +46,14 @@ def both(data: bytes, folder: Path, *options: str) -> dict[str, tuple[int, int]]
 @needs_annotate
 def test_functions_have_the_weights_of_the_report(tmp_path: Path) -> None:
     found = both(export("callgrind"), tmp_path)
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@needs_annotate
+@pytest.mark.parametrize("source", ["folded", "pprof", "perf-script", "speedscope"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(tmp_path: Path, source: str) -> None:
+    found = both(export_of(source, "callgrind"), tmp_path)
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support import speedscope
-from tests.support.exports import HOSTILE, added, export, hostile_profile, losses, report, write
+from tests.support.exports import HOSTILE, added, export, export_of, hostile_profile, losses, report, write
 from tests.support.profiles import S, make_profile
 
 from undwarf.outputs.export.chrome import LONGEST_NAME
@@ -40,6 +40,14 @@ def test_functions_have_the_weights_of_the_report(browser: Any, tmp_path: Path) 
     stacks = in_ns(speedscope.imported(browser, tmp_path, "perf.trace.json.gz", export("chrome")))
     assert sum(weight for _stack, weight in stacks) == report().total > 0
     found = added(stacks)
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.browser
+def test_a_text_of_perf_script_has_the_weights_of_the_report(browser: Any, tmp_path: Path) -> None:
+    data = export_of("perf-script", "chrome")
+    found = added(in_ns(speedscope.imported(browser, tmp_path, "perf.trace.json.gz", data)))
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

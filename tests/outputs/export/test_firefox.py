@@ -14,6 +14,7 @@ from tests.support.exports import (
     RECORDING,
     added,
     export,
+    export_of,
     hostile_profile,
     inlined_profile,
     losses,
@@ -99,6 +100,13 @@ def test_the_fields_are_those_that_samply_writes(tmp_path: Path) -> None:
 
 def test_functions_have_the_weights_of_the_report() -> None:
     found = added(all_stacks(read(export("firefox"))))
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("source", ["perf-script"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(source: str) -> None:
+    found = added(all_stacks(read(export_of(source, "firefox"))))
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

@@ -3,7 +3,17 @@
 from typing import Any
 
 import pytest
-from tests.support.exports import HOSTILE, added, export, hostile_profile, inlined_profile, losses, report, write
+from tests.support.exports import (
+    HOSTILE,
+    added,
+    export,
+    export_of,
+    hostile_profile,
+    inlined_profile,
+    losses,
+    report,
+    write,
+)
 from tests.support.profiles import S, make_profile
 
 from undwarf.outputs.export.origin import Origin
@@ -51,6 +61,13 @@ class Data:
 
 def test_functions_have_the_weights_of_the_report() -> None:
     found = added(Data(export("otlp")).stacks())
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("source", ["folded", "pprof", "perf-script", "speedscope"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(source: str) -> None:
+    found = added(Data(export_of(source, "otlp")).stacks())
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

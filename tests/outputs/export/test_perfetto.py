@@ -5,7 +5,17 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import pytest
-from tests.support.exports import HOSTILE, added, export, hostile_profile, inlined_profile, losses, report, write
+from tests.support.exports import (
+    HOSTILE,
+    added,
+    export,
+    export_of,
+    hostile_profile,
+    inlined_profile,
+    losses,
+    report,
+    write,
+)
 from tests.support.profiles import S, make_profile
 
 from undwarf.outputs.export.origin import Origin
@@ -84,6 +94,13 @@ def test_functions_have_the_weights_of_the_report() -> None:
     assert {name: found.get(name) for name in expected} == expected
 
 
+@pytest.mark.parametrize("source", ["perf-script"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(source: str) -> None:
+    found = added(Trace(export_of(source, "perfetto")).stacks())
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
 def test_the_total_is_that_of_the_report() -> None:
     assert sum(weight for _stack, weight in Trace(export("perfetto")).stacks()) == report().total > 0
 
@@ -109,6 +126,12 @@ def test_samples_have_their_thread_cpu_and_time() -> None:
         for one in trace.samples
     ] == [(10, 5, 5, 1, 2, 4), (20, 5, 6, 0, 1, 3), (30, 5, 5, 1, 2, 2)]
     assert (trace.processes, trace.threads) == ({5: "one"}, {5: (5, "one"), 6: (5, "two")})
+
+
+def test_an_unknown_cpu_is_no_number() -> None:
+    """The viewer would show CPU 4294967295."""
+    samples = Trace(write(make_profile([S("main@app", cpu=-1, period=4), S("main@app", cpu=-1, period=3)]), "perfetto"))
+    assert [(one.message.HasField("cpu"), one.weight) for one in samples.samples] == [(False, 4), (False, 3)]
 
 
 def test_frames_have_their_file_build_id_address_and_line() -> None:

@@ -11,6 +11,7 @@ from tests.support.exports import (
     HOSTILE,
     RECORDING,
     export,
+    export_of,
     hostile_profile,
     inlined_profile,
     losses,
@@ -52,6 +53,30 @@ def test_functions_have_the_weights_of_the_report(tmp_path: Path) -> None:
     found = top(export("pprof"), tmp_path)
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
+
+
+@needs_go
+@pytest.mark.parametrize("source", ["folded", "pprof", "perf-script", "speedscope"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(tmp_path: Path, source: str) -> None:
+    found = top(export_of(source, "pprof"), tmp_path)
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@needs_go
+@pytest.mark.parametrize(
+    ("source", "labels"), [("folded", ""), ("speedscope", "thread"), ("perf-script", "thread tid")]
+)
+def test_only_what_is_known_of_threads_is_a_label(tmp_path: Path, source: str, labels: str) -> None:
+    text = pprof(export_of(source, "pprof"), tmp_path, "-tags")
+    assert " ".join(sorted(re.findall(r"^ *(\w+): Total", text, re.MULTILINE))) == labels
+
+
+@needs_go
+@pytest.mark.parametrize(("source", "types"), [("folded", "weight"), ("perf-script", "samples task-clock:u")])
+def test_sums_of_samples_are_not_counted(tmp_path: Path, source: str, types: str) -> None:
+    raw = pprof(export_of(source, "pprof"), tmp_path, "-raw")
+    assert " ".join(re.findall(r"(\S+)/\w+", raw.partition("Samples:\n")[2].splitlines()[0])) == types
 
 
 @needs_go

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support import speedscope
-from tests.support.exports import HOSTILE, added, export, hostile_profile, losses, report, write
+from tests.support.exports import HOSTILE, added, export, export_of, hostile_profile, losses, report, write
 from tests.support.profiles import S, make_profile
 from tests.support.speedscope import Imported
 
@@ -28,6 +28,15 @@ def read(browser: Any, folder: Path, data: bytes) -> list[Imported]:
 
 def test_functions_have_the_weights_of_the_report(browser: Any, tmp_path: Path) -> None:
     found = added([stack for part in read(browser, tmp_path, export("speedscope")) for stack in part.stacks])
+    expected = report().heaviest()
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("source", ["folded", "pprof", "perf-script", "speedscope"])
+def test_profiles_of_other_tools_have_the_weights_of_the_report(browser: Any, tmp_path: Path, source: str) -> None:
+    parts = read(browser, tmp_path, export_of(source, "speedscope"))
+    # pprof's number of samples is a profile of its own.
+    found = added([stack for part in parts if not part.name.endswith(" samples") for stack in part.stacks])
     expected = report().heaviest()
     assert {name: found.get(name) for name in expected} == expected
 

@@ -1,6 +1,5 @@
 """Programs with debugging information, and what `undwarf types` answers for their functions."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.support.documents import document
 
 from undwarf.cli.main import undwarf
 
@@ -63,8 +63,16 @@ def answers(binary: Path, name: str) -> list[dict[str, Any]]:
     addresses = ",".join(f"{at:x}" for at in range(start, start + size))
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", addresses, "--json"])
     assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return [one for one in found if one["access"]]
+    return [one for one in accesses_of(result.stdout) if one["access"]]
+
+
+def accesses_of(text: str) -> list[dict[str, Any]]:
+    """The accesses in what ``undwarf types --at --json`` prints; texts that are null are empty."""
+    found = document(text)["accesses"]
+    return [
+        {key: "" if value is None and key in ("field", "how", "reason") else value for key, value in one.items()}
+        for one in found
+    ]
 
 
 GUARDED = """

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.support.documents import document
 from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REGS_USER, Attr
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
@@ -86,7 +87,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
         data = memory_recording(tmp_path, binary, samples, attr, line_size=line_size, header=header)
         result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])
         assert result.exit_code == 0, result.output
-        found: Found = json.loads(result.stdout)["sharing"]["found"]
+        found: Found = document(result.stdout)["sharing"]["found"]
         return found
 
     return sharing
@@ -165,7 +166,7 @@ def test_threads_one_after_the_other_need_no_addresses(share: Share, monkeypatch
 def test_without_addresses_types_are_the_evidence(share: Share) -> None:
     (one,) = share(*CLASH, attr=PLAIN_ONLY)
     assert (one["kind"], one["evidence"], one["line"]) == ("false sharing", "type", 0)
-    assert "address" not in one
+    assert (one["address"], one["lines"], one["several_objects"]) == (None, None, None)
 
 
 def test_without_addresses_equal_threads_are_taken_as_separate(share: Share) -> None:
@@ -228,7 +229,7 @@ def test_loads_and_stores_of_two_events_are_combined(program: tuple[Path, dict[s
     data = memory_recording(tmp_path, binary, samples, first, second)
     report = json.loads(CliRunner().invoke(undwarf, ["types", "--json", str(data)]).stdout)
     assert len(report["events"]) == 2
-    assert (report["sharing"]["weight"], report["sharing"]["total"]) == ("samples", 8)
+    assert (report["sharing"]["weighted_by"], report["sharing"]["weight"]) == ("samples", 8)
     (one,) = report["sharing"]["found"]
     assert (one["kind"], one["weight"]) == ("false sharing", 8)
     text = CliRunner().invoke(undwarf, ["types", "--type", "pair", str(data)]).stdout

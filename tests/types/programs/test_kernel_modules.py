@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.support.types.programs import accesses_of
 
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
@@ -82,8 +83,7 @@ def every_access(path: Path) -> list[dict[str, Any]]:
     addresses = ",".join(f"{at:x}" for part in code for at in part)
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(path), "--at", addresses, "--json"])
     assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)
-    return [one for one in found if one["access"] and one["how"] != "stack"]
+    return [one for one in accesses_of(result.stdout) if one["access"] and one["how"] != "stack"]
 
 
 def test_a_modules_accesses_have_types(module: Path) -> None:
@@ -174,11 +174,11 @@ def test_symbols_of_another_boot_are_moved_to_this_boots() -> None:
 def test_a_type_is_drawn_from_a_binary_without_samples(module: Path) -> None:
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(module), "--type", "inode", "--json"])
     assert result.exit_code == 0, result.output
-    drawn = json.loads(result.stdout)
-    assert (drawn["type"], drawn["size"]) == ("struct inode", 24)
-    assert [(one["kind"], one["offset"], one["name"]) for one in drawn["layout"]] == [
+    (drawn,) = json.loads(result.stdout)["layouts"]
+    assert (drawn["type"], drawn["size_bytes"]) == ("struct inode", 24)
+    assert [(one["kind"], one["offset_bytes"], one["name"]) for one in drawn["layout"]] == [
         ("member", 0, "mode"),
-        ("hole", 4, ""),
+        ("hole", 4, None),
         ("member", 8, "size"),
         ("member", 16, "next"),
     ]
@@ -202,6 +202,6 @@ def test_a_type_of_the_running_kernel_is_drawn_from_btf() -> None:
         pytest.skip("this kernel has no BTF")
     result = CliRunner().invoke(undwarf, ["types", "--btf", str(path), "--type", "list_head", "--json"])
     assert result.exit_code == 0, result.output
-    drawn = json.loads(result.stdout)
+    (drawn,) = json.loads(result.stdout)["layouts"]
     assert drawn["type"] == "struct list_head"
-    assert [(one["name"], one["offset"]) for one in drawn["layout"]] == [("next", 0), ("prev", 8)]
+    assert [(one["name"], one["offset_bytes"]) for one in drawn["layout"]] == [("next", 0), ("prev", 8)]

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.support.types.programs import LIST, WIDE, answers, build, guarded
+from tests.support.documents import document
+from tests.support.types.programs import LIST, WIDE, accesses_of, answers, build, guarded
 from tests.support.types.recordings import place, recording
 
 from undwarf import fork_pool
@@ -25,7 +26,7 @@ def run() -> Run:
     def call(*arguments: object) -> Any:
         result = CliRunner().invoke(undwarf, ["types", *map(str, arguments)])
         assert result.exit_code == 0, result.output
-        return json.loads(result.stdout) if "--json" in arguments else result.stdout
+        return document(result.stdout) if "--json" in arguments else result.stdout
 
     return call
 
@@ -36,7 +37,7 @@ def test_members_have_the_weight_of_their_instructions(tmp_path: Path, run: Run)
     at_next = place(binary, "walk", "struct node", "next", "r")
     data = recording(tmp_path, binary, [(at_key, 0, 3), (at_next, 1, 5)])
     (event,) = run("--json", data)["events"]
-    assert event["typed"] == event["total"] == 8000
+    assert event["typed"] == event["weight"] == 8000
     (row,) = event["types"]
     assert (row["type"], row["weight"], row["samples"], row["stores"]) == ("struct node", 8000, 8, 0)
     assert [(one["field"], one["weight"]) for one in row["fields"]] == [("next", 5000), ("key", 3000)]
@@ -118,7 +119,7 @@ def test_samples_without_memory_access_are_apart_or_inferred(tmp_path: Path, run
         result = CliRunner().invoke(
             undwarf, ["types", "--binary", str(binary), "--json", "--at", f"{at_next + step:x}"]
         )
-        (one, *_rest) = json.loads(result.stdout)
+        (one, *_rest) = accesses_of(result.stdout)
         if one["reason"] == "no memory access":
             after = at_next + step
             break
@@ -134,8 +135,8 @@ def test_samples_without_memory_access_are_apart_or_inferred(tmp_path: Path, run
     for one in (event, row, row["fields"][0], event["instructions"][0]):
         assert one["inferred"] == 4000
         assert one["inferred_with_high_confidence"] in (0, 4000)
-    (event,) = run("--json", "--skid", "--type", "node", data)["events"]
-    assert event["inferred"] == 4000
+    (layout,) = run("--json", "--skid", "--type", "node", data)["layouts"]
+    assert layout["counts"]["inferred"] == 4000
     # perf asks for precision of timers too (cpu-clock:ppp is its default without hardware); they have none.
     (event,) = run("--json", "--skid", recording(tmp_path, binary, [(after, 0, 4)], precise=3))["events"]
     assert event["inferred"] == 4000
@@ -157,7 +158,7 @@ def test_stacks_and_reports_mark_types_that_were_inferred(tmp_path: Path) -> Non
     at_next = place(binary, "walk", "struct node", "next", "r")
     arguments = ["types", "--binary", str(binary), "--json", "--at"]
     for after in range(at_next + 1, at_next + 9):
-        (one, *_rest) = json.loads(CliRunner().invoke(undwarf, [*arguments, f"{after:x}"]).stdout)
+        (one, *_rest) = accesses_of(CliRunner().invoke(undwarf, [*arguments, f"{after:x}"]).stdout)
         if one["reason"] == "no memory access":
             break
     # Right behind the load, and at it.
@@ -189,9 +190,9 @@ def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) ->
     assert "(hole)" in text
     row = next(line for line in text.splitlines() if "  hot" in line)
     assert row.split()[0] == "80.00%"
-    (event,) = run("--type", "struct wide", "--json", data)["events"]
-    assert {"kind": "hole", "offset": 140, "size": 4} in [
-        {key: one[key] for key in ("kind", "offset", "size")} for one in event["layout"]
+    (drawn,) = run("--type", "struct wide", "--json", data)["layouts"]
+    assert {"kind": "hole", "offset_bytes": 140, "size_bytes": 4} in [
+        {key: one[key] for key in ("kind", "offset_bytes", "size_bytes")} for one in drawn["layout"]
     ]
     (event,) = run("--json", data)["events"]
     (far_apart,) = event["spread"]
@@ -205,7 +206,7 @@ def test_advice_on_a_layout_disappears_once_followed(tmp_path: Path, run: Run) -
     hot = place(binary, "work", "struct wide", "hot", "w")
     far = place(binary, "work", "struct wide", "far", "w")
     (event,) = run("--json", recording(tmp_path, binary, [(hot, 0, 3), (far, 0, 2)]))["events"]
-    assert event["typed"] == event["total"]
+    assert event["typed"] == event["weight"]
     assert event["spread"] == []
 
 
@@ -218,8 +219,8 @@ def test_members_that_one_line_may_hold_are_not_called_far_apart(tmp_path: Path,
     hot = place(binary, "work", "struct wide", "hot", "w")
     far = place(binary, "work", "struct wide", "far", "w")
     (event,) = run("--json", recording(tmp_path, binary, [(hot, 0, 3), (far, 0, 2)]))["events"]
-    assert {one["offset"] // 64 for one in event["types"][0]["fields"]} == {0, 1}
-    assert event["types"][0]["size"] % 64
+    assert {one["offset_bytes"] // 64 for one in event["types"][0]["fields"]} == {0, 1}
+    assert event["types"][0]["size_bytes"] % 64
     assert event["spread"] == []
 
 

@@ -1,6 +1,5 @@
 """Programs of Rust: closures, uninitialized memory, inner nodes of trees, merged functions."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from tests.support.types.programs import accesses_of
 
 from undwarf.cli.main import undwarf
 from undwarf.types.access import Access
@@ -111,7 +111,7 @@ def answers(folder: Path, level: str, *parts: str) -> list[dict[str, Any]]:
         pytest.skip("no such function is left")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", at, "--json"])
     assert result.exit_code == 0, result.output
-    return [one for one in json.loads(result.stdout) if one["access"]]
+    return [one for one in accesses_of(result.stdout) if one["access"]]
 
 
 def _numbers(row: list[str]) -> tuple[int, int]:
@@ -135,7 +135,9 @@ def test_a_single_captured_variable_is_a_member_of_its_closure(tmp_path: Path) -
 
 @pytest.mark.parametrize("level", ["0", "2"])
 def test_a_discriminant_in_a_capacity_is_the_discriminant(tmp_path: Path, level: str) -> None:
-    begin = [one for one in answers(tmp_path, level, " area") if (one["type"], one["offset"]) == ("made::Shape", 0)]
+    begin = [
+        one for one in answers(tmp_path, level, " area") if (one["type"], one["offset_bytes"]) == ("made::Shape", 0)
+    ]
     assert begin
     for one in begin:
         assert one["field"] == "discriminant"
@@ -146,7 +148,9 @@ def test_a_discriminant_in_a_capacity_is_the_discriminant(tmp_path: Path, level:
 def test_an_optional_pointer_is_a_pointer(tmp_path: Path, level: str) -> None:
     said = answers(tmp_path, level, " chained")
     begin = {
-        (one["field"], tuple(one["candidates"])) for one in said if one["type"] == "made::Link" and not one["offset"]
+        (one["field"], tuple(one["candidates"]))
+        for one in said
+        if one["type"] == "made::Link" and not one["offset_bytes"]
     }
     assert begin == {("next.Some.__0", ())}
 
@@ -170,8 +174,8 @@ def test_inner_nodes_continue_after_their_leaf(tmp_path: Path) -> None:
     inner = [one for one in said if "InternalNode<" in str(one["type"]) and "edges" in one["field"]]
     assert inner
     # What lies behind a leaf is not the next leaf's begin.
-    leaves = [one for one in said if "::LeafNode<" in str(one["type"]) and one["offset"] == 0]
-    assert not [one for one in leaves if re.search(r"\b0x[0-9A-Fa-f]{2,}\(", one["insn"])]
+    leaves = [one for one in said if "::LeafNode<" in str(one["type"]) and one["offset_bytes"] == 0]
+    assert not [one for one in leaves if re.search(r"\b0x[0-9A-Fa-f]{2,}\(", one["instruction"])]
 
 
 def graph_of_slice() -> tuple[TypeGraph, int, int, int]:
@@ -230,7 +234,7 @@ def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
 
 
 def test_an_allocation_has_its_vectors_element_type(tmp_path: Path) -> None:
-    found = [one for one in answers(tmp_path, "3", "four") if one["access"] == "w" and "%rsp" not in one["insn"]]
+    found = [one for one in answers(tmp_path, "3", "four") if one["access"] == "w" and "%rsp" not in one["instruction"]]
     types = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
     assert any(t and t.endswith("Point") for t in types)
     assert None not in types

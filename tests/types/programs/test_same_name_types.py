@@ -69,7 +69,7 @@ def test_types_of_one_name_with_other_members_have_own_rows(tmp_path: Path) -> N
     assert text.count("struct node  16 bytes, 1 cache line, 25.00%") == 2
     assert all(member in text for member in ("left", "right", "weight", "next"))
     drawn = json.loads(CliRunner().invoke(undwarf, ["types", "--type", "node", "--json", str(data)]).stdout)
-    assert [one["type"] for one in drawn["events"]] == ["struct node", "struct node"]
+    assert [one["type"] for one in drawn["layouts"]] == ["struct node", "struct node"]
     page = tmp_path / "types.html"
     CliRunner().invoke(undwarf, ["types", "--type", "node", "--html", str(page), str(data)])
     assert page.read_text().count("<h2 ") == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.support.perfdata.build import IDENTIFIER, PLAIN, Attr, Build
-from tests.support.types.programs import build, function_of
+from tests.support.types.programs import accesses_of, build, function_of
 from tests.support.types.recordings import memory_recording, place
 
 from undwarf.api import open_recording
@@ -41,10 +41,7 @@ def behind(tmp_path: Path) -> tuple[Path, int]:
 
 def answers_at(binary: Path, addresses: range) -> list[dict[str, Any]]:
     text = ",".join(f"{one:x}" for one in addresses)
-    found: list[dict[str, Any]] = json.loads(
-        CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", text, "--json"]).stdout
-    )
-    return found
+    return accesses_of(CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", text, "--json"]).stdout)
 
 
 def members(event: dict[str, Any]) -> list[tuple[str, str, int, int]]:

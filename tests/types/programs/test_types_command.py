@@ -1,13 +1,12 @@
 """`undwarf types --binary --at` on programs compiled here."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.support.types.programs import LIST, answers, build, function_of, guarded
+from tests.support.types.programs import LIST, accesses_of, answers, build, function_of, guarded
 
 from undwarf.cli.main import undwarf
 from undwarf.types.sources.parameter_registers import thunk_of, virtual_thunk_of
@@ -34,7 +33,7 @@ def test_the_debug_file_beside_a_program_is_found(
     addresses = ",".join(f"{at:x}" for at in range(start, start + size))
     result = CliRunner().invoke(undwarf, ["types", "--binary", named, "--at", addresses, "--json"])
     assert result.exit_code == 0, result.output
-    assert "struct node" in {one["type"] for one in json.loads(result.stdout)}
+    assert "struct node" in {one["type"] for one in accesses_of(result.stdout)}
     assert Binary.open(named).debug_elf() is not None
 
 
@@ -70,7 +69,7 @@ def test_an_address_within_an_instruction_has_a_reason(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     start, _size = function_of(binary, "main")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", f"{start + 1:x}", "--json"])
-    (one,) = json.loads(result.stdout)
+    (one,) = accesses_of(result.stdout)
     assert one["type"] is None
     assert one["reason"] == "not the start of an instruction"
 
@@ -187,7 +186,7 @@ def test_a_kernel_is_recognised_by_its_per_cpu_variables(tmp_path: Path) -> None
 def test_a_kernels_canary_is_a_member_of_its_per_cpu_variable(tmp_path: Path) -> None:
     kernel = guarded(tmp_path)
     found = answers(kernel, "guard")
-    types = [(one["type"], one["field"], one["offset"]) for one in found if one["how"] == "canary"]
+    types = [(one["type"], one["field"], one["offset_bytes"]) for one in found if one["how"] == "canary"]
     assert types == [("struct fixed", "canary", 40)]
     subprocess.run(["strip", "-N", "fixed", kernel], check=True)
     # What else is said to be at address 0 was dropped.
@@ -247,7 +246,7 @@ def test_virtual_bases_of_frame_objects_are_found_by_vtables(tmp_path: Path, lev
     binary = build(tmp_path, IN_FRAME, "frame.cc", level, "-shared", "-fPIC", compiler="clang++")
 
     def said(name: str) -> list[str]:
-        indexed = [one for one in answers(binary, name) if "(%rsp,%r" in one["insn"]]
+        indexed = [one for one in answers(binary, name) if "(%rsp,%r" in one["instruction"]]
         return [f"{one['type']}.{one['field']}" for one in indexed]
 
     assert said("one") == ["struct Stream.state", "struct Stream.fd"]
@@ -297,7 +296,9 @@ long rounds(int n) { board *b = new board{}; keep("board", n); b->rounds += n; k
 
 def test_an_allocation_has_its_later_variables_type(tmp_path: Path) -> None:
     binary = build(tmp_path, ALLOCATED, "new.cpp", "-O2", "-shared", "-fPIC", compiler="g++")
-    written = [one for one in answers(binary, "_Z4manyi") if one["access"] == "w" and "(%rsp)" not in one["insn"]]
+    written = [
+        one for one in answers(binary, "_Z4manyi") if one["access"] == "w" and "(%rsp)" not in one["instruction"]
+    ]
     types = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
     assert ("struct disk", "r") in types
     assert {t for t, _field in types} == {"struct disk"}
@@ -356,7 +357,10 @@ def test_one_types_units_agree(tmp_path: Path, version: str) -> None:
         grown = [line.split()[2] for line in names.splitlines() if "_M_realloc_" in line]
         functions = ("hunt", "derived", "_ZThn16_N4wolf3eatEi", "_ZN4wolf3eatEi", *grown)
         found.append(
-            {name: [(one["insn"], one["type"], one["field"]) for one in answers(binary, name)] for name in functions}
+            {
+                name: [(one["instruction"], one["type"], one["field"]) for one in answers(binary, name)]
+                for name in functions
+            }
         )
     whole, apart = found
     assert ("struct wolf", "kills") in {one[1:] for one in whole["_ZThn16_N4wolf3eatEi"]}
@@ -424,7 +428,7 @@ struct rows *moved(struct rows *r, long i) { return r->kids[i - 1]; }
 def test_an_index_less_one_before_an_array_is_not_the_end_of_another(tmp_path: Path) -> None:
     binary = build(tmp_path, INDEXED, "indexed.c", "-O2", "-shared", "-fPIC")
     [said] = [one for one in answers(binary, "moved") if one["how"] != "stack"]
-    assert "0xf0(%rdi,%rsi,8)" in said["insn"].lower()
+    assert "0xf0(%rdi,%rsi,8)" in said["instruction"].lower()
     assert (said["type"], said["reason"]) == (None, "unresolved array index")
 
 

@@ -30,11 +30,11 @@ int main(int argc, char **argv) { put((void *)argv); return 0; }
 def drawn(folder: Path, store: int) -> tuple[dict[str, Any], str]:
     """The struct of a recording with one sample at a store of 16 bytes, as JSON and as text."""
     binary = build(folder, SOURCE.replace("STORE", str(store)), "wide.c", "-O2")
-    (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size"] == 16)
+    (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size_bytes"] == 16)
     data = memory_recording(folder, binary, [{"ip": at}])
     made = [CliRunner().invoke(undwarf, ["types", "--type", "wide", *more, str(data)]) for more in (["--json"], [])]
     assert all(one.exit_code == 0 for one in made), made
-    found: dict[str, Any] = json.loads(made[0].stdout)["events"][0]
+    found: dict[str, Any] = json.loads(made[0].stdout)["layouts"][0]
     return found, made[1].stdout
 
 
@@ -50,10 +50,10 @@ def drawn(folder: Path, store: int) -> tuple[dict[str, Any], str]:
 )
 def test_all_accessed_members_have_the_weight(tmp_path: Path, store: int, touched: list[str]) -> None:
     found, text = drawn(tmp_path, store)
-    charged = {one["path"]: one for one in found["layout"] if "weight" in one}
+    charged = {one["path"]: one for one in found["layout"] if one["counts"] is not None}
     assert list(charged) == touched
-    assert {one["weight"] for one in charged.values()} == {found["weight"]} == {1000}
-    assert [one.get("reached", 0) for one in charged.values()] == [0] + [1000] * (len(touched) - 1)
+    assert {one["counts"]["weight"] for one in charged.values()} == {found["counts"]["weight"]} == {1000}
+    assert [one["reached"] for one in charged.values()] == [0] + [1000] * (len(touched) - 1)
     assert text.count("with what is before") == len(touched) - 1
 
 
@@ -65,12 +65,12 @@ def test_an_access_across_cache_lines_is_on_both(tmp_path: Path, store: int, lin
 
 def test_a_wide_access_past_an_element_is_the_next_one(tmp_path: Path) -> None:
     found, _text = drawn(tmp_path, 72)
-    assert not [one["path"] for one in found["layout"] if one.get("reached")]
+    assert not [one["path"] for one in found["layout"] if one["reached"]]
 
 
 def test_types_are_drawn_with_the_recorded_machines_cache_lines(tmp_path: Path) -> None:
     binary = build(tmp_path, SOURCE.replace("STORE", "104"), "wide.c", "-O2")
-    (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size"] == 16)
+    (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size_bytes"] == 16)
     said = {}
     for size in (0, 32, 128):
         data = str(memory_recording(tmp_path, binary, [{"ip": at}], line_size=size))

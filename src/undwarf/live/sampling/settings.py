@@ -69,7 +69,7 @@ class Settings:
     seconds: float | None = None
     """Duration after which sampling ends at the latest."""
     piped: bool = False
-    """The recording goes to standard output; the command's standard output goes to standard error, as with perf."""
+    """Standard output has the recording, or its summary; the command's goes to standard error, as with perf."""
     command_line: list[str] = field(default_factory=list)
 
     @property

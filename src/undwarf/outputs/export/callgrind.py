@@ -28,7 +28,7 @@ _PIECE = 1 << 14
 
 
 def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]:
-    """Write the graph. Each thread name is a function that calls the outermost functions of its stacks."""
+    """Write the graph. Each name of threads is a function that calls the outermost functions of its stacks."""
     functions, lines, of_frame = _places(tables)
     costs = tables.call_costs(of_frame, functions)
     threads = sorted({printable(thread.name) for thread in tables.threads})
@@ -58,8 +58,11 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     of_name = {name: number for number, name in enumerate(threads)}
     thread_name = [of_name[printable(thread.name)] for thread in tables.threads]
     for number, name in enumerate(threads):
-        out.append(names.of_thread(name))
         rootless = [sum(column[one] for one, at in enumerate(thread_name) if at == number) for column in costs.rootless]
+        if name == UNKNOWN and not any(rootless):
+            # Nobody is known to call the outermost functions.
+            continue
+        out.append(names.of_thread(name))
         if any(rootless):
             out.append(f"0 {_costs(rootless)}")
         for call, thread in enumerate(costs.roots.caller):

@@ -85,10 +85,9 @@ def _interval(tables: "ExportTables", origin: "Origin") -> float:
 def _names(tables: "ExportTables") -> bytes:
     """The names of processes and threads, as metadata events. Of a thread with several names the last one counts."""
     threads = {(thread.pid, thread.tid): printable(thread.name) for thread in tables.threads}
-    processes = {pid: name for (pid, _tid), name in threads.items()}
-    processes |= {pid: name for (pid, tid), name in threads.items() if pid == tid}
     events = [
-        {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}} for pid, name in processes.items()
+        {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": printable(name)}}
+        for pid, name in tables.process_names.items()
     ]
     events += [
         {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}

@@ -16,7 +16,7 @@ from undwarf.outputs.kernels.local_tables import LocalNumbers, LocalStacks
 from undwarf.outputs.kernels.number_text import differences
 from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.grouping import look_up, rows_among, widen
-from undwarf.profile.labels import is_kernel, kind_of
+from undwarf.profile.labels import UNKNOWN, is_kernel, kind_of
 from undwarf.profile.model import NONE, Column, ImageInfo
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class _Threads:
         self._tids[thread.pid, thread.tid] += 1
         about = js.text({
             "name": printable(thread.name),
-            "processName": printable(self._tables.threads[self.pids[thread.pid]].name),
+            "processName": printable(self._tables.threads[self.pids[thread.pid]].name) if thread.pid >= 0 else UNKNOWN,
             "processType": "default",
             "isMainThread": first and thread.pid == thread.tid,
             "pid": str(thread.pid),

@@ -19,6 +19,8 @@ class Format(NamedTuple):
     ``every_event``: it holds events with different units side by side; the others hold one event, or several that can
     be added. ``lines``: it has source lines or files. ``runtime``: it has addresses in the process. ``versions``:
     symbols keep their version, as in perf. ``by_table``: a file has one of the profile's tables, by its name.
+    ``needs``: fields without which there is nothing to show, which a profile of another tool may lack
+    (:class:`undwarf.profile.model.Origin`).
     """
 
     extension: str
@@ -27,18 +29,26 @@ class Format(NamedTuple):
     runtime: bool = False
     versions: bool = False
     by_table: bool = False
+    needs: tuple[str, ...] = ()
 
 
 FORMATS = {
     "pprof": Format(".pb.gz", every_event=True),
-    "firefox": Format(".json.gz", every_event=True),
+    "firefox": Format(".json.gz", every_event=True, needs=("time", "tid")),
     "speedscope": Format(".speedscope.json", every_event=True),
-    "perfetto": Format(".perfetto-trace.gz"),
+    "perfetto": Format(".perfetto-trace.gz", needs=("time", "tid")),
     "otlp": Format(".otlp.pb", every_event=True),
     "callgrind": Format(".callgrind", every_event=True),
-    "chrome": Format(".trace.json.gz", lines=False),
+    "chrome": Format(".trace.json.gz", lines=False, needs=("time", "tid")),
     "folded": Format(".folded", lines=False),
-    "perf-script": Format(".script.txt", every_event=True, lines=False, runtime=True, versions=True),
+    "perf-script": Format(
+        ".script.txt",
+        every_event=True,
+        lines=False,
+        runtime=True,
+        versions=True,
+        needs=("comm", "tid", "time", "address"),
+    ),
     "csv": Format(".csv", every_event=True, by_table=True),
     "parquet": Format(".parquet", every_event=True, by_table=True),
     "arrow": Format(".arrow", every_event=True, by_table=True),

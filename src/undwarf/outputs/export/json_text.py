@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from json import dumps
-from json.encoder import encode_basestring_ascii as quoted
 
+from undwarf.outputs.json_lines import quoted
 from undwarf.outputs.kernels.number_text import numbers
 
 SAFE = 1 << 53

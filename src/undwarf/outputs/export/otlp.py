@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _RESOURCES, _DICTIONARY = 1, 2
 _MAPPING, _LOCATION, _FUNCTION, _LINK, _STRING, _ATTRIBUTE, _STACK = range(1, 8)
 _UNITS = {"ns": "nanoseconds", "samples": "1"}
+_THREAD = {"name": "thread.name", "pid": "process.pid", "tid": "thread.id"}
+"""By what is known of a thread: the name of its attribute."""
 
 
 class _Strings:
@@ -62,11 +64,10 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     labels = [
         packed(
             2,
-            (
-                attributes("thread.name", printable(thread.name)),
-                attributes("thread.id", thread.tid),
-                attributes("process.pid", thread.pid),
-            ),
+            [
+                attributes(_THREAD[key], printable(value) if isinstance(value, str) else value)
+                for key, value in thread.known.items()
+            ],
         )
         for thread in tables.threads
     ]

@@ -13,7 +13,7 @@ from undwarf.outputs.export.wire import message, number, text
 from undwarf.outputs.kernels.local_tables import LocalNumbers
 from undwarf.outputs.kernels.perfetto_packets import Callstacks, SamplePackets, running_totals
 from undwarf.outputs.terminal.escape import printable
-from undwarf.profile.grouping import look_up, widen
+from undwarf.profile.grouping import look_up, widen, without_none
 from undwarf.profile.labels import is_kernel
 from undwarf.profile.model import NONE, Column, Profile
 
@@ -55,7 +55,8 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
             (cpu, widen(columns.pid), widen(columns.tid)),
             stack,
             _modes(profile),
-            running_totals(cpu, tables.weights),
+            # Viewers add samples without a CPU to the counter of the first.
+            running_totals(without_none(cpu, 0), tables.weights),
         )
         while len(piece := packets.fill()):
             file.write(piece)
@@ -83,10 +84,9 @@ def _defaults(tables: "ExportTables", origin: "Origin") -> bytes:
 def _processes(tables: "ExportTables") -> list[bytes]:
     """Processes and threads with their last names."""
     names = {(thread.pid, thread.tid): printable(thread.name) for thread in tables.threads}
-    processes = {pid: name for (pid, _tid), name in names.items()}
-    processes |= {pid: name for (pid, tid), name in names.items() if pid == tid}
+    processes = tables.process_names
     return [
-        *(message(1, _pid(1, pid), text(3, name), number(9, 1)) for pid, name in processes.items()),
+        *(message(1, _pid(1, pid), text(3, printable(name)), number(9, 1)) for pid, name in processes.items()),
         *(message(2, _pid(1, tid), text(2, name), _pid(3, pid)) for (pid, tid), name in names.items()),
     ]
 

@@ -40,10 +40,11 @@ class _Strings:
 
 
 def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]:
-    """Write the profile: values are the number of samples, then the weight of each event."""
+    """Write the profile: values are the number of samples, if they can be counted, then the weight of each event."""
     strings = _Strings()
     with compressed(sink) as file:
-        types = [("samples", "count"), *((printable(event.name), _unit(event)) for event in tables.events)]
+        types = [("samples", "count")] if _counted(tables) else []
+        types += [(printable(event.name), _unit(event)) for event in tables.events]
         kinds = [number(1, strings(name)) + number(2, strings(unit)) for name, unit in types]
         file.write(b"".join(message(_SAMPLE_TYPE, kind) for kind in kinds))
         _write_samples(tables, strings, file)
@@ -52,12 +53,18 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
         file.write(
             number(_TIME, origin.start)
             + number(_DURATION, max(times, default=0) - min(times, default=0))
-            + (message(_PERIOD_TYPE, kinds[1]) if len(kinds) > 1 else b"")
+            + b"".join(message(_PERIOD_TYPE, kind) for kind in kinds[-len(tables.events) :][:1])
             + packed(_COMMENT, map(strings, origin.comments()))
-            + number(_DEFAULT_TYPE, strings(types[min(1, len(types) - 1)][0]))
+            + b"".join(number(_DEFAULT_TYPE, strings(name)) for name, _unit in types[-len(tables.events) :][:1])
         )
         file.write(b"".join(text(_STRING, value) for value in strings.numbers))
     return ["when each sample was taken, and on which CPU"]
+
+
+def _counted(tables: "ExportTables") -> bool:
+    """Whether there are single samples, which can be counted."""
+    origin = tables.profile.origin
+    return origin is None or not origin.sums
 
 
 def _unit(event: "ExportEvent") -> str:
@@ -69,18 +76,23 @@ def _write_samples(tables: "ExportTables", strings: _Strings, file: BinaryIO) ->
     columns = tables.profile.samples.columns
     pairs = Pairs()
     group = pairs.column(tables.thread, columns.stack)
-    values = [sums(group, None, len(pairs))]
+    values = [sums(group, None, len(pairs))] if _counted(tables) else []
     for event in tables.events:
         if len(tables.events) == 1:
             values.append(sums(group, tables.weights, len(pairs)))
             continue
         rows = tables.rows(event)
         values.append(sums(take(group, rows), take(tables.weights, rows), len(pairs)))
-    comm, pid, tid = map(strings, ("thread", "pid", "tid"))
+    keys = {"name": strings("thread"), "pid": strings("pid"), "tid": strings("tid")}
     labels = [
-        message(3, number(1, comm), number(2, strings(printable(thread.name))))
-        + message(3, number(1, pid), number(3, thread.pid))
-        + message(3, number(1, tid), number(3, thread.tid))
+        b"".join(
+            message(
+                3,
+                number(1, keys[key]),
+                number(2, strings(printable(value))) if isinstance(value, str) else number(3, value),
+            )
+            for key, value in thread.known.items()
+        )
         for thread in tables.threads
     ]
     messages = StackMessages(

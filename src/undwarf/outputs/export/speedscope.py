@@ -64,7 +64,8 @@ def _parts(tables: "ExportTables") -> Iterator[_Part]:
             chosen = take(rows, order[starts[number] : starts[number + 1]])
             if len(chosen):
                 nodes, weights = runs(take(node, chosen), take(tables.weights, chosen))
-                name = f"{printable(thread.name)} ({thread.pid}/{thread.tid}){several}"
+                ids = f" ({thread.pid}/{thread.tid})" if "tid" in thread.known else ""
+                name = f"{printable(thread.name)}{ids}{several}"
                 yield _Part(name, _UNITS.get(event.unit, "none"), sum(weights), nodes, weights)
 
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Formats folded stacks a buffer at a time, from columns and encoded names."""
+"""Formats folded stacks a buffer at a time, from columns and encoded names: as text or as lines of JSON."""
 
 from typing import Any
 
@@ -12,6 +12,9 @@ from undwarf.column import zeros
 @cython.cclass
 class FoldedText:
     """Writes one line ``root;outer;...;inner WEIGHT`` for each (root, node, weight).
+
+    ``layout`` has the bytes that differ between formats: the separator of names (one byte), what is between the names
+    and the weight, and the end of a line. ``leading``: whether a separator follows a root that is not empty.
 
     ``parent`` and ``entity`` are a tree of functions (parents first); ``names``/``name_offsets`` the name of each
     entity, ``roots``/``root_offsets`` the text before the first ``;`` of each root (an empty text is left out).
@@ -34,6 +37,10 @@ class FoldedText:
     path = cython.declare("unsigned char[::1]")
     digits = cython.declare("unsigned char[::1]")
     out = cython.declare("unsigned char[::1]")
+    before_weight = cython.declare("const unsigned char[::1]")
+    end = cython.declare("const unsigned char[::1]")
+    separator: cython.uchar
+    leading: cython.bint
     path_depth: cython.Py_ssize_t
     line: cython.Py_ssize_t
 
@@ -49,8 +56,14 @@ class FoldedText:
         line_root: Any,
         line_node: Any,
         line_weight: Any,
+        layout: "tuple[bytes, bytes, bytes]" = (b";", b" ", b"\n"),
+        leading: bool = True,
         chunk: int = 1 << 18,
     ) -> None:
+        self.separator = layout[0][0]
+        self.before_weight = layout[1]
+        self.end = layout[2]
+        self.leading = leading
         self.parent = parent
         self.entity = entity
         self.names = names
@@ -116,7 +129,7 @@ class FoldedText:
                 new_path = zeros("B", 2 * (at + size + 1))
                 new_path[:at] = self.path[:at]
                 self.path = new_path
-            self.path[at] = 59
+            self.path[at] = self.separator
             # Both ends were checked just above.
             if size > 0:
                 memcpy(
@@ -138,6 +151,8 @@ class FoldedText:
         skip="Py_ssize_t",
         used="Py_ssize_t",
         digit="Py_ssize_t",
+        fixed="Py_ssize_t",
+        i="Py_ssize_t",
     )
     def fill(self) -> int:
         """Put the next lines into ``buffer()``; their size in bytes, 0 at the end."""
@@ -152,10 +167,11 @@ class FoldedText:
             if root_size < 0 or start + root_size > self.roots.shape[0]:
                 raise IndexError("root offsets")
             path_size = self.set_path(node) if node != 0xFFFFFFFF else 0
-            if used + root_size + path_size + 24 > self.out.shape[0]:
+            fixed = 24 + self.before_weight.shape[0] + self.end.shape[0]
+            if used + root_size + path_size + fixed > self.out.shape[0]:
                 if used > 0:
                     break
-                self.out = zeros("B", 2 * (root_size + path_size + 24))
+                self.out = zeros("B", 2 * (root_size + path_size + fixed))
             # The size of the whole line was checked just above.
             if root_size > 0:
                 memcpy(
@@ -164,7 +180,7 @@ class FoldedText:
                     root_size,
                 )
                 used += root_size
-            skip = 1 if root_size == 0 and path_size > 0 else 0
+            skip = 1 if path_size > 0 and (root_size == 0 or not self.leading) else 0
             if path_size > 0:
                 memcpy(
                     cython.cast("char *", cython.address(self.out[0])) + used,
@@ -172,8 +188,9 @@ class FoldedText:
                     path_size - skip,
                 )
                 used += path_size - skip
-            self.out[used] = 32
-            used += 1
+            for i in range(self.before_weight.shape[0]):
+                self.out[used] = self.before_weight[i]
+                used += 1
             digit = 24
             while True:
                 digit -= 1
@@ -185,8 +202,9 @@ class FoldedText:
                 self.out[used] = self.digits[digit]
                 used += 1
                 digit += 1
-            self.out[used] = 10
-            used += 1
+            for i in range(self.end.shape[0]):
+                self.out[used] = self.end[i]
+                used += 1
             self.line += 1
         return used
 

@@ -74,8 +74,8 @@ class Callstacks:
 class SamplePackets:
     """Writes a TracePacket with a PerfSample for each sample.
 
-    Columns by sample: ``time`` (Q, ns), ``cpu``, ``pid``, ``tid`` (I), ``stack`` (I), the id of its call stack less 1
-    (NOTHING: none), ``mode`` (B) and ``count`` (Q), the value of the counter on its CPU.
+    Columns by sample: ``time`` (Q, ns), ``cpu`` (NOTHING: unknown), ``pid``, ``tid`` (I), ``stack`` (I), the id of its
+    call stack less 1 (NOTHING: none), ``mode`` (B) and ``count`` (Q), the value of the counter on its CPU.
     """
 
     time: Any
@@ -100,8 +100,9 @@ class SamplePackets:
             i = self.at
             self.inner.used = 0
             self.inner.reserve(LONGEST)
-            self.inner.varint(8)
-            self.inner.varint(self.cpu[i])
+            if self.cpu[i] != NOTHING:
+                self.inner.varint(8)
+                self.inner.varint(self.cpu[i])
             self.inner.varint(16)
             self.inner.varint(self.pid[i])
             self.inner.varint(24)

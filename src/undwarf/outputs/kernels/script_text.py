@@ -42,7 +42,7 @@ from cython.cimports.undwarf.outputs.script_modes import (
     WEIGHT,
     WHY,
 )  # fmt: skip
-from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
+from cython.cimports.undwarf.outputs.text_sizes import CACHED_BYTES, CHUNK, LINE_BYTES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
@@ -51,8 +51,6 @@ from undwarf.outputs.kernels.text_buffer import Names, Text
 from undwarf.outputs.terminal.escape import pack
 
 NO_OFFSET = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
-"""Bytes of formatted frames that are cached."""
 
 
 INLINED = b" (inlined)"
@@ -236,7 +234,7 @@ class ScriptText:
     def format(self, frame: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
         """Format a frame's line and cache it in ``lines``."""
         lines = self.lines
-        if lines.used > KEPT:
+        if lines.used > CACHED_BYTES:
             lines.used = 0
             self.line_end[:] = 0
         start = lines.used

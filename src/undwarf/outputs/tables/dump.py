@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
-from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.escape import printable, without_surrogates
 
 if TYPE_CHECKING:
     from undwarf.views.tables.dump import Binary, Rows, RowWords
@@ -17,8 +17,8 @@ BATCH = 4096
 """Rows that are joined before they are written."""
 
 
-def write_json(rows: "Rows", sink: TextIO) -> None:
-    """Write a list with an object for each row, by address."""
+def write_json(path: str, rows: "Rows", sink: TextIO) -> None:
+    """Write one JSON object with a line for each row, by address."""
     endings: dict[int, str] = {}
     words = rows.words
 
@@ -26,16 +26,31 @@ def write_json(rows: "Rows", sink: TextIO) -> None:
         for start, end, rule in rows.cut():
             ending = endings.get(rule)
             if ending is None:
-                ending = endings[rule] = json.dumps(words[rule].fields())[1:]
-            yield f'{{"pc": {start}, "end": {end}, {ending}'
+                ending = endings[rule] = _ending(words[rule])
+            yield f'{{"address": "{start:#x}", "end_address": "{end:#x}", {ending}'
 
     remaining = lines()
-    sink.write("[")
+    head = json.dumps({"schema": "undwarf/tables-dump", "version": 1, "binary": without_surrogates(path)})
+    sink.write(f'{head[:-1]}, "rows": [')
     separator = "\n"
     while batch := list(islice(remaining, BATCH)):
         sink.write(separator + ",\n".join(batch))
         separator = ",\n"
-    sink.write("\n]\n")
+    sink.write("\n]}\n")
+
+
+def _ending(words: "RowWords") -> str:
+    """What follows the addresses of a row."""
+    registers = {name: text for name, text in words.registers.items() if name != "ra"}
+    return json.dumps(
+        {
+            "cfa": words.cfa,
+            "ra": words.registers["ra"],
+            "registers": registers,
+            "signal": words.signal,
+            "source": words.source,
+        }
+    )[1:]
 
 
 def _registers(words: "RowWords") -> str:

@@ -5,14 +5,29 @@ from typing import TYPE_CHECKING, TextIO
 from undwarf.outputs.json_lines import dump
 
 if TYPE_CHECKING:
+    from undwarf.outputs.schemas.tables import TablesSizes
     from undwarf.views.tables.sizes import Sizes
 
 
-def write(sizes: "Sizes", sink: TextIO, *, as_json: bool) -> None:
-    """Write the counts of the table and a line for each format, or one JSON object."""
-    if as_json:
-        dump(sizes.as_json(), sink, 2)
-        return
+def write_json(path: str, sizes: "Sizes", sink: TextIO) -> None:
+    """Write one JSON object."""
+    document: TablesSizes = {
+        "schema": "undwarf/tables-sizes",
+        "version": 1,
+        "binary": path,
+        "functions": sizes.functions,
+        "rows": sizes.rows,
+        "rules": sizes.rules,
+        "in_file": [{"name": one.name, "size_bytes": one.bytes, "entries": one.entries} for one in sizes.in_file],
+        "written": [
+            {"name": one.name, "size_bytes": one.bytes, "rows_left_out": one.rows_left_out} for one in sizes.written
+        ],
+    }
+    dump(document, sink)
+
+
+def write(sizes: "Sizes", sink: TextIO) -> None:
+    """Write the counts of the table and a line for each format."""
     sink.write(f"{sizes.functions:,} functions, {sizes.rows:,} rows, {sizes.rules:,} distinct rules\n\n")
     sink.write(f"{'in the file':<22} {'bytes':>14}\n")
     for section in sizes.in_file:

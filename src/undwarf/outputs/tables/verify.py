@@ -3,17 +3,52 @@
 from typing import TYPE_CHECKING, TextIO
 
 from undwarf.outputs.json_lines import dump
+from undwarf.outputs.json_values import address, known
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
+    from undwarf.outputs.schemas.tables import TablesVerify
     from undwarf.views.tables.verify import Verdict
 
 
-def write(verdict: "Verdict", sink: TextIO, *, as_json: bool) -> None:
-    """Write a summary by kind and the disagreements with their code, or one JSON object."""
-    if as_json:
-        dump(verdict.as_json(), sink)
-        return
+def write_json(path: str, verdict: "Verdict", sink: TextIO) -> None:
+    """Write one JSON object."""
+    document: TablesVerify = {
+        "schema": "undwarf/tables-verify",
+        "version": 1,
+        "binary": path,
+        "source": verdict.one,
+        "against": verdict.other,
+        "instructions": verdict.instructions,
+        "agreed": verdict.agreed,
+        "only_source": verdict.only_one,
+        "only_against": verdict.only_other,
+        "expressions": verdict.expressions,
+        "kinds": dict(verdict.kinds.most_common()),
+        "pairs": [
+            {"kind": kind, "source": one, "against": other, "instructions": count}
+            for (kind, one, other), count in verdict.pairs.most_common()
+        ],
+        "places": verdict.places,
+        "disagreements": [
+            {
+                "address": address(place.start),
+                "end_address": address(place.end),
+                "sym": known(place.function),
+                "kind": place.kind,
+                "source": place.one,
+                "against": place.other,
+                "instructions": place.instructions,
+                "code": [{"address": address(pc), "text": text} for pc, text in place.code],
+            }
+            for place in verdict.disagreements
+        ],
+    }
+    dump(document, sink)
+
+
+def write(verdict: "Verdict", sink: TextIO) -> None:
+    """Write a summary by kind and the disagreements with their code."""
     both = verdict.instructions - verdict.only_one - verdict.only_other
     share = f" ({100 * verdict.agreed / both:.3f} %)" if both else ""
     sink.write(f"{verdict.one} against {verdict.other}: {verdict.instructions:,} instructions\n")

@@ -1,8 +1,11 @@
 """Escapes control characters, line breaks and invisible characters in names from recordings."""
 
+import re
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -14,6 +17,13 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escape(ord(char)) for char in text)
+
+
+def without_surrogates(text: str) -> str:
+    r"""``text`` with undecodable bytes and other surrogates escaped; control characters stay as they are."""
+    if not _SURROGATE.search(text):
+        return text
+    return _SURROGATE.sub(lambda found: _escape(ord(found[0])), text)
 
 
 def _escape(code: int) -> str:

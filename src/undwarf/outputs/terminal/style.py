@@ -1,15 +1,70 @@
 """Colours and column widths for the terminal. Colour only repeats what the text says."""
 
 import os
-from typing import TextIO
+from collections.abc import Mapping
+from typing import Literal, TextIO, get_args
+
+When = Literal["auto", "always", "never"]
+STYLES = {
+    "heading": "1",
+    "detail": "2",
+    "good": "32",
+    "warning": "33",
+    "bad": "1;31",
+    "hot": "1;31",
+    "warm": "33",
+    "kernel": "36",
+    "unknown": "2;35",
+}
+"""By what is painted: the parameters of its SGR sequence (ECMA-48, 8.3.117)."""
+_ATTRIBUTES = {"bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7"}
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+WORDS = (*_ATTRIBUTES, *_COLOURS, *(f"bright-{colour}" for colour in _COLOURS))
+"""What styles are made of, beside the numbers of 256 colours."""
+
+
+class _Preferences:
+    """What the user prefers; see :func:`prefer`."""
+
+    when: When = "auto"
+    styles: Mapping[str, str] = STYLES
+
+
+def prefer(when: When, styles: Mapping[str, str]) -> None:
+    """Set, for this process, when to write colours unless the environment says so, and some styles."""
+    assert when in get_args(When) and styles.keys() <= STYLES.keys()
+    _Preferences.when = when
+    _Preferences.styles = {**STYLES, **styles}
+
+
+def style_of(text: str) -> str:
+    """The SGR parameters of a style in words: ``bold bright-red``, ``208``, or ``none``. Raises ValueError."""
+    if text == "none":
+        return ""
+    codes = []
+    for word in text.split() or [text]:
+        colour = word.removeprefix("bright-")
+        if word in _ATTRIBUTES:
+            codes.append(_ATTRIBUTES[word])
+        elif colour in _COLOURS:
+            codes.append(str(_COLOURS.index(colour) + (30 if colour == word else 90)))
+        elif word.isascii() and word.isdigit() and len(word) <= 3 and int(word) < 256:
+            codes.append(f"38;5;{int(word)}")
+        else:
+            raise ValueError(word)
+    return ";".join(codes)
 
 
 def wants_colour(sink: TextIO) -> bool:
     """Whether to write colours: to a terminal that is not dumb, or to anything with FORCE_COLOR (force-color.org);
-    never with NO_COLOR (no-color.org)."""
+    never with NO_COLOR (no-color.org). Without both, a preference of the user's counts first."""
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sink.isatty() and os.environ.get("TERM") != "dumb")
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    if _Preferences.when != "auto":
+        return _Preferences.when == "always"
+    return sink.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def cells(text: str) -> int:
@@ -42,45 +97,47 @@ class Paint:
 
     def __init__(self, on: bool) -> None:
         self._on = on
+        self._styles = _Preferences.styles
 
-    def _style(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._on and text else text
+    def _style(self, what: str, text: str) -> str:
+        code = self._styles[what]
+        return f"\x1b[{code}m{text}\x1b[0m" if self._on and text and code else text
 
     def dim(self, text: str) -> str:
         """Details that readers may skip."""
-        return self._style("2", text)
+        return self._style("detail", text)
 
     def bold(self, text: str) -> str:
         """Headings."""
-        return self._style("1", text)
+        return self._style("heading", text)
 
     def good(self, text: str) -> str:
         """Good results."""
-        return self._style("32", text)
+        return self._style("good", text)
 
     def warn(self, text: str) -> str:
         """Results that need attention."""
-        return self._style("33", text)
+        return self._style("warning", text)
 
     def bad(self, text: str) -> str:
         """Damage and losses."""
-        return self._style("1;31", text)
+        return self._style("bad", text)
 
     def share(self, share: float, text: str) -> str:
-        """A share of the whole: bold red from 10 %, yellow from 3 %, dim below 0.1 %."""
+        """A share of the whole: hot from 10 %, warm from 3 %, a detail below 0.1 %."""
         if share >= 0.10:
-            return self._style("1;31", text)
+            return self._style("hot", text)
         if share >= 0.03:
-            return self._style("33", text)
-        return text if share >= 0.001 else self._style("2", text)
+            return self._style("warm", text)
+        return text if share >= 0.001 else self._style("detail", text)
 
     def kernel(self, text: str) -> str:
         """The name of kernel code."""
-        return self._style("36", text)
+        return self._style("kernel", text)
 
     def unknown(self, text: str) -> str:
         """A missing name."""
-        return self._style("2;35", text)
+        return self._style("unknown", text)
 
     def name(self, text: str, *, kernel: bool) -> str:
         """A function's name."""

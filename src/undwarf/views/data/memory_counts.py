@@ -49,18 +49,3 @@ class MemoryCounts:
         for mine, theirs in ((self.levels, other.levels), (self.pages, other.pages)):
             for name, weight in theirs.items():
                 mine[name] = mine.get(name, 0) + weight
-
-    def as_dict(self) -> dict[str, object]:
-        """As JSON has it; empty if nothing was recorded."""
-        numbers: dict[str, object] = {}
-        if self.known:
-            numbers = {
-                "level_known": self.known,
-                "missed": self.missed,
-                "tlb_missed": self.tlb_missed,
-                "from_other_cpu": self.others,
-                "levels": dict(sorted(self.levels.items(), key=lambda item: (-item[1], item[0]))),
-            }
-        if self.pages:
-            numbers["pages"] = dict(sorted(self.pages.items(), key=lambda item: (-item[1], item[0])))
-        return numbers

@@ -111,10 +111,6 @@ class RowWords:
     signal: bool
     source: str
 
-    def fields(self) -> dict[str, "str | bool"]:
-        """The entries in JSON."""
-        return {"cfa": self.cfa, **self.registers, "signal": self.signal, "source": self.source}
-
 
 def words_of(table: UnwindTable, number: int) -> RowWords:
     """A rule as text: ``rsp+8``, ``cfa-16``, ``same``, ``undefined``, ``expr`` for a DWARF expression, a register's

@@ -41,23 +41,6 @@ class Sizes:
     in_file: list[Size]
     written: list[Size]
 
-    def as_json(self) -> dict[str, object]:
-        """As JSON has it."""
-        written = [
-            {"name": size.name, "bytes": size.bytes, "rows_left_out": size.rows_left_out} for size in self.written
-        ]
-        return {
-            "functions": self.functions,
-            "rows": self.rows,
-            "rules": self.rules,
-            "in_file": [
-                {"name": size.name, "bytes": size.bytes}
-                | ({"entries": size.entries} if size.entries is not None else {})
-                for size in self.in_file
-            ],
-            "written": written,
-        }
-
 
 def sizes_of(binary: Binary, source: str | None) -> Sizes:
     """The size of each format: sections in the file, and those written from the table of ``source``."""

@@ -62,37 +62,6 @@ class Verdict:
     places: int = 0
     disagreements: list[Disagreement] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, object]:
-        """As JSON has it."""
-        return {
-            "source": self.one,
-            "against": self.other,
-            "instructions": self.instructions,
-            "agreed": self.agreed,
-            "only_source": self.only_one,
-            "only_against": self.only_other,
-            "expressions": self.expressions,
-            "kinds": dict(self.kinds.most_common()),
-            "pairs": [
-                {"kind": kind, "source": one, "against": other, "instructions": count}
-                for (kind, one, other), count in self.pairs.most_common()
-            ],
-            "places": self.places,
-            "disagreements": [
-                {
-                    "pc": place.start,
-                    "end": place.end,
-                    "function": place.function,
-                    "kind": place.kind,
-                    "source": place.one,
-                    "against": place.other,
-                    "instructions": place.instructions,
-                    "code": [{"pc": pc, "text": text} for pc, text in place.code],
-                }
-                for place in self.disagreements
-            ],
-        }
-
 
 def _segments(table: UnwindTable, low: int, high: int) -> Iterator[tuple[int, int, int]]:
     """(start, end, rule) of all rows that have one."""

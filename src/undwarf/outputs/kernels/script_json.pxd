@@ -1,0 +1,1 @@
+from undwarf.outputs.kernels.text_buffer cimport Names, Text

@@ -1,0 +1,3 @@
+"""undwarf/outputs/script_fragments.pxd"""
+
+from undwarf.outputs.script_fragments import *
