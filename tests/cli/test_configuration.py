@@ -109,6 +109,14 @@ def test_errors(undwarf: Run, perf_data: Path, config: Path, text: str, what: st
     assert lines.get("try", "").startswith(hint)
 
 
+def test_a_command_without_options_says_so(undwarf: Run, config: Path) -> None:
+    config.write_text("[schema]\njson = true\n")
+    done = undwarf("schema", UNDWARF_CONFIG=str(config))
+    assert done.stderr.endswith(
+        "schema.json\n  why: [schema] has no such key\n  try: it has no options that can be set\n"
+    )
+
+
 def test_a_file_that_is_named_must_exist(undwarf: Run, perf_data: Path) -> None:
     done = undwarf("fold", perf_data, UNDWARF_CONFIG="gone.toml")
     assert (done.returncode, done.stderr.splitlines()[0]) == (3, "error: there is no gone.toml")

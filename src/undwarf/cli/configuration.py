@@ -195,7 +195,8 @@ class Configuration:
         *table, key = keys
         close = similar(key, allowed)
         owner = f"[{'.'.join(table)}] has" if table else "there is"
-        return self._error(keys, f"{owner} no such key", " or ".join(close) or f"allowed are {', '.join(allowed)}")
+        others = f"allowed are {', '.join(allowed)}" if allowed else "it has no options that can be set"
+        return self._error(keys, f"{owner} no such key", " or ".join(close) or others)
 
     def _error(self, keys: tuple[str, ...], problem: str, hint: str) -> UsageError:
         line = self._line(keys)
