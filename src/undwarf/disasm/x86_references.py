@@ -47,59 +47,64 @@ class References:
 
 def pointers_in(data: Any, targets: Any) -> set[int]:
     """Those of some addresses (Q, ascending) that words of data have: 8 bytes each, in this machine's byte order."""
-    return set(_find_pointers(data[: len(data) & ~7].cast("Q"), targets, _filter_of(targets)))
+    return set(_find_pointers(data[: len(data) & ~7].cast("Q"), _Targets(targets)))
 
 
-@cython.locals(
-    targets="const unsigned long long[::1]", bits="unsigned char[::1]", i=cython.Py_ssize_t, mask=cython.ulonglong,
-    at=cython.ulonglong,
-)  # fmt: skip
-def _filter_of(targets: Any) -> Any:
-    """Bits (B), a power of two of bytes, of which those of all targets are set."""
-    size: int = 64
-    while 8 * size < FILTER_BITS * len(targets):
-        size *= 2
-    bits = zeros("B", size)
-    mask = 8 * size - 1
-    for i in range(targets.shape[0]):
-        at = (targets[i] * GOLDEN_RATIO) >> 24 & mask
-        bits[at >> 3] |= 1 << (at & 7)
-    return bits
+@cython.cclass
+class _Targets:
+    """Ascending addresses (Q) that are searched for, behind a filter of bits."""
 
+    addresses = cython.declare("const unsigned long long[::1]")
+    bits = cython.declare("unsigned char[::1]")
+    mask: cython.ulonglong
 
-@cython.locals(
-    words="const unsigned long long[::1]", targets="const unsigned long long[::1]", bits="const unsigned char[::1]",
-    i=cython.Py_ssize_t, mask=cython.ulonglong, at=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t,
-    middle=cython.Py_ssize_t, wanted=cython.ulonglong,
-)  # fmt: skip
-def _find_pointers(words: Any, targets: Any, bits: Any) -> list[int]:
-    found = []
-    mask = 8 * bits.shape[0] - 1
-    for i in range(words.shape[0]):
-        wanted = words[i]
-        at = (wanted * GOLDEN_RATIO) >> 24 & mask
-        if not bits[at >> 3] >> (at & 7) & 1:
-            continue
-        low, high = 0, targets.shape[0]
+    @cython.locals(size=cython.Py_ssize_t, i=cython.Py_ssize_t, bit=cython.ulonglong)
+    def __init__(self, addresses: Any) -> None:
+        size = 64
+        while 8 * size < FILTER_BITS * len(addresses):
+            size *= 2
+        self.addresses = addresses
+        self.bits = zeros("B", size)
+        self.mask = 8 * size - 1
+        for i in range(self.addresses.shape[0]):
+            bit = (self.addresses[i] * GOLDEN_RATIO) >> 24 & self.mask
+            self.bits[bit >> 3] |= 1 << (bit & 7)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    @cython.locals(
+        bit=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+    )  # fmt: skip
+    def index_of(self, wanted: cython.ulonglong) -> cython.Py_ssize_t:
+        """The index of an address; -1 if it is none of them."""
+        bit = (wanted * GOLDEN_RATIO) >> 24 & self.mask
+        if not self.bits[bit >> 3] >> (bit & 7) & 1:
+            return -1
+        low, high = 0, self.addresses.shape[0]
         while low < high:
             middle = (low + high) >> 1
-            if targets[middle] < wanted:
+            if self.addresses[middle] < wanted:
                 low = middle + 1
             else:
                 high = middle
-        if low < targets.shape[0] and targets[low] == wanted:
-            found.append(wanted)
-    return found
+        return low if low < self.addresses.shape[0] and self.addresses[low] == wanted else -1
+
+
+@cython.locals(words="const unsigned long long[::1]", targets=_Targets, i=cython.Py_ssize_t)
+def _find_pointers(words: Any, targets: Any) -> list[int]:
+    return [words[i] for i in range(words.shape[0]) if targets.index_of(words[i]) >= 0]
 
 
 @cython.locals(
     code="const unsigned char[::1]", targets="const unsigned long long[::1]", first="unsigned int[::1]",
     following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
     at=cython.Py_ssize_t, size=cython.Py_ssize_t, value_at=cython.Py_ssize_t, count=cython.Py_ssize_t,
-    capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t,
+    capacity=cython.Py_ssize_t, low=cython.Py_ssize_t,
     total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, branches_too=cython.bint,
     kind=cython.uchar, byte=cython.uchar, base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
-    here=cython.Py_ssize_t, bits="const unsigned char[::1]", mask=cython.ulonglong, bit=cython.ulonglong,
+    here=cython.Py_ssize_t, filtered=_Targets,
 )  # fmt: skip
 def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool, branches: bool) -> Any:
     """(index of the next one I, address Q, kind B) of all references; fills ``first``."""
@@ -114,8 +119,7 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
     following, sites, kinds = zeros("I", capacity), zeros("Q", capacity), zeros("B", capacity)
     if total == 0:
         return following, sites, kinds
-    bits = _filter_of(targets)
-    mask = 8 * bits.shape[0] - 1
+    filtered = _Targets(targets)
     here = 0
     for at in range(size - 4):
         byte = code[at]
@@ -163,17 +167,8 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
                 wanted = base + cython.cast(cython.ulonglong, value_at + 4) + value
                 if value & cython.cast(cython.uint, 0x80000000):
                     wanted -= cython.cast(cython.ulonglong, 1) << 32
-            bit = (wanted * GOLDEN_RATIO) >> 24 & mask
-            if not bits[bit >> 3] >> (bit & 7) & 1:
-                continue
-            low, high = 0, total
-            while low < high:
-                middle = (low + high) >> 1
-                if targets[middle] < wanted:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == total or targets[low] != wanted:
+            low = filtered.index_of(wanted)
+            if low < 0:
                 continue
         if count == capacity:
             capacity *= 2
