@@ -114,13 +114,14 @@ def check_installation(wheel: Path) -> None:
 
 
 def check_example(python: str, directory: str, programs: str) -> None:
-    """The examples of the library's page run, one after the other, on the recording of the repository."""
-    page = (ROOT / "docs" / "how-to" / "library.md").read_text(encoding="utf-8")
-    example = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    """The examples of the README and of the library's page run, one after the other, on the recording of the
+    repository."""
     shutil.copy(RECORDING / "words.data", Path(directory) / "perf.data")
-    _, text = timed([python, "-c", example.replace("/usr/bin/python3", python)], directory, programs)
-    check(text.startswith("words ["), f"the library's examples print\n{text}")
-    print(f"the library's examples: {len(text.splitlines())} lines")
+    for page in (ROOT / "README.md", ROOT / "docs" / "how-to" / "library.md"):
+        example = "".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+        _, text = timed([python, "-c", example.replace("/usr/bin/python3", python)], directory, programs)
+        check(text.startswith("words ["), f"the examples of {page.name} print\n{text}")
+        print(f"the examples of {page.name}: {len(text.splitlines())} lines")
 
 
 def check_manual() -> None:

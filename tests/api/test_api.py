@@ -9,7 +9,8 @@ from tests.support.commands import recording
 
 import undwarf
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "library.md"
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "how-to" / "library.md")
 
 
 @pytest.fixture
@@ -48,11 +49,12 @@ def test_what_is_neither_path_nor_stream_is_a_type_error(source: object) -> None
         undwarf.open(source)
 
 
-def test_the_examples_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_the_pages(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "perf.data").write_bytes(recording())
     monkeypatch.chdir(tmp_path)
-    example = "".join(block.split("```")[0] for block in PAGE.read_text().split("```python\n")[1:])
+    example = "".join(block.split("```")[0] for block in page.read_text().split("```python\n")[1:])
     exec(example.replace("/usr/bin/python3", sys.executable), {})
     assert capsys.readouterr().out.startswith("prog ['[unknown]', '[unknown]']\n")
