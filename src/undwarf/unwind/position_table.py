@@ -135,11 +135,14 @@ class PositionTable:
             above = sp + 8 * cython.cast(cython.ulonglong, i + 1)
             if not self._holds(above - 8, back):
                 continue
+            if self.steps.registers.values[RBP] == above - 16:
+                # The callee has set up its own frame pointer, and saved that of its caller there.
+                self.steps.registers.values[RBP] = self.steps.memory.load(above - 16)
             self.steps.registers.values[RSP] = above
             level = self.steps.step(back, False, function)
             # The frame that the callee returns to is above that place.
             if i > 0 and (level < CallLevel.POSSIBLE or self.steps.registers.values[RSP] <= above):
-                # The callee may have set up its own frame pointer.
+                # A callee further in may have set up its own.
                 self.steps.restore()
                 self.steps.registers.values[RBP] = self.steps.memory.load(above - 16)
                 self.steps.registers.values[RSP] = above
