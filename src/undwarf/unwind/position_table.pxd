@@ -35,4 +35,5 @@ cdef class PositionTable:
     ) except? -1 nogil
     cdef int _attempt_unknown_callee(self, unsigned long long back, unsigned int function) except? -1 nogil
     cdef bint _holds(self, unsigned long long slot, unsigned long long word) except? -1 nogil
+    cdef int _leave_frame_pointer(self, unsigned long long above) except? -1 nogil
     cdef int _attempt_past_jump(self, unsigned int function) except? -1 nogil

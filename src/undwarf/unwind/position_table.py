@@ -135,9 +135,7 @@ class PositionTable:
             above = sp + 8 * cython.cast(cython.ulonglong, i + 1)
             if not self._holds(above - 8, back):
                 continue
-            if self.steps.registers.values[RBP] == above - 16:
-                # The callee has set up its own frame pointer, and saved that of its caller there.
-                self.steps.registers.values[RBP] = self.steps.memory.load(above - 16)
+            self._leave_frame_pointer(above)
             self.steps.registers.values[RSP] = above
             level = self.steps.step(back, False, function)
             # The frame that the callee returns to is above that place.
@@ -174,7 +172,17 @@ class PositionTable:
                 best = level
                 self.steps.registers.values[RIP] = word
                 self.steps.registers.values[RSP] = slot
-        return best if best > CallLevel.UNKNOWN else CallLevel.IMPOSSIBLE
+        if best == CallLevel.UNKNOWN:
+            return CallLevel.IMPOSSIBLE
+        self._leave_frame_pointer(self.steps.registers.values[RSP])
+        return best
+
+    def _leave_frame_pointer(self, above: cython.ulonglong) -> cython.int:
+        """Take the caller's frame pointer, if the function whose return address is below ``above`` has saved it and set
+        up its own: it points right there."""
+        if self.steps.registers.values[RBP] == above - 16:
+            self.steps.registers.values[RBP] = self.steps.memory.load(above - 16)
+        return 0
 
     def _grow(self, rows: cython.Py_ssize_t) -> cython.int:
         size: cython.Py_ssize_t = self.kinds.shape[0]
