@@ -11,6 +11,7 @@ from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
 from undwarf.api import open_recording
 from undwarf.cli.main import run
+from undwarf.elf import ElfFile
 
 USER = (1 << 64) - 512
 
@@ -268,30 +269,35 @@ another: .cfi_startproc
 """
 
 
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    source, made = tmp_path / "code.S", tmp_path / "library.so"
+    source.write_text(LIBRARY)
+    flags = ["-shared", "-nostdlib", "-Wl,--eh-frame-hdr", "-Wl,-z,noseparate-code"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(made)], check=True)
+    return made
+
+
 @pytest.mark.parametrize(
     ("callee", "expected"), [("exported", ("proven", "import by name")), ("another", ("contradicted",
      "the call is of another function"))],
 )  # fmt: skip
-def test_an_import_proves_the_callee_of_that_name(tmp_path: Path, callee: str, expected: tuple[str, str]) -> None:
-    if not shutil.which("gcc"):
-        pytest.skip("gcc is not installed")
-    source, library = tmp_path / "code.S", tmp_path / "library.so"
-    source.write_text(LIBRARY)
-    subprocess.run(
-        [
-            "gcc",
-            "-shared",
-            "-nostdlib",
-            "-Wl,--eh-frame-hdr",
-            "-Wl,-z,noseparate-code",
-            str(source),
-            "-o",
-            str(library),
-        ],
-        check=True,
-    )
+def test_an_import_proves_the_callee_of_that_name(library: Path, callee: str, expected: tuple[str, str]) -> None:
     at = labels(library)
     path = recorded(library, "x86_64", [0x400000 + at[callee], 0x400000 + at["at_outer"]])
+    assert verdict(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1, ("proven", "direct call")), (0, ("consistent", "call into the function"))],
+    ids=["stub", "header of the table"],
+)  # fmt: skip
+def test_a_stub_is_a_function_of_its_own(library: Path, number: int, expected: tuple[str, str]) -> None:
+    at = labels(library)
+    (table,) = (one for one in ElfFile.open(library).sections if one.name == ".plt")
+    path = recorded(library, "x86_64", [0x400000 + table.address + 16 * number, 0x400000 + at["at_outer"]])
     assert verdict(path) == expected
 
 

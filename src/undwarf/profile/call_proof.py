@@ -125,8 +125,11 @@ class _Code:
         self._exits: dict[int, _Exits] = {}
 
     def function(self, address: int) -> tuple[int, int, bool]:
-        """The start and end of the function at an address, as the symbols and the unwind information together have it;
-        where neither has one, the gap between its neighbours, and False."""
+        """The start and end of the function or stub at an address, functions as the symbols and the unwind information
+        together have them; where neither has one, the gap between its neighbours, and False."""
+        stub = self._stubs.around(address) if self._stubs is not None else None
+        if stub is not None:
+            return *stub, True
         start, end, known = 0, 1 << 64, False
         for starts, ends in self.ranges:
             at = bisect_right(starts, address)

@@ -106,7 +106,10 @@ class CodeReferences:
         return found
 
     def start_of(self, address: int) -> int | None:
-        """The start of the function that unwind information describes at or before an address."""
+        """The start of the stub at an address, or of the function that unwind information describes there or before."""
+        stub = self._stubs.around(address) if self._stubs is not None else None
+        if stub is not None:
+            return stub[0]
         number = bisect_right(self._starts, address) - 1
         return self._starts[number] if number >= 0 else None
 

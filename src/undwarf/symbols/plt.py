@@ -74,6 +74,19 @@ class Stubs:
                 return self._known[start]
         return None
 
+    def around(self, address: int) -> tuple[int, int] | None:
+        """The start and end of the stub at an address; in the header of a table, which all its stubs jump to, those of
+        the table. None outside of tables."""
+        for section in self.sections:
+            offset = address - section.address
+            if 0 <= offset < section.size:
+                header, size = self._layout(section)
+                if offset < header:
+                    return section.address, section.address + section.size
+                start = address - (offset - header) % size
+                return start, start + size
+        return None
+
     @cached_property
     def slots(self) -> dict[int, str]:
         """The imported symbols by the slot of the global offset table that their address is put into."""
