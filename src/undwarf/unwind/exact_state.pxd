@@ -26,6 +26,8 @@ cdef class ExactState:
     cdef IntMap steady
     # Instructions that registers may be late.
     cdef int reach
+    # Whether the sample at hand may have returned already.
+    cdef bint may_have_returned
     # Whether callers past a return are searched for.
     cdef bint searches
     # Samples whose best proven states include that of the next instruction, and the others.
@@ -35,6 +37,9 @@ cdef class ExactState:
     cdef CallCounts counts
     # Whether nothing proved the state of the last sample.
     cdef bint is_unproven
+    # Whether its stack may be another one once all stacks are known, and whether it is walked again then.
+    cdef bint is_provisional
+    cdef public bint decides_again
     # Precise samples, those whose registers fit as they are, that were corrected, of them those past a return, and
     # those without proof; the others have no rule.
     cdef readonly Py_ssize_t samples

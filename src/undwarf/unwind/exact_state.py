@@ -61,6 +61,7 @@ class ExactState:
         self.steady = IntMap()
         self.reach = REACH
         self.searches = True
+        self.decides_again = False
         self.one_late = self.later = 0
         self.counts = None
         self.samples = self.fitting = self.corrected = self.returned = self.unproven = self.followed = 0
@@ -93,12 +94,13 @@ class ExactState:
 
         Returns how many frames were added to the chain: 0 where the registers fit as they are, and are unchanged; else
         they are those of the caller of the last frame added. Where nothing proves a caller, ``is_unproven`` is set, and
-        the first frame is in the chain.
+        the first frame is in the chain. ``is_provisional``: the stack is evidence for others, and may be another one
+        once these are known.
         """
         pc: cython.ulonglong = self.registers.values[RIP]
         frame: cython.uint
         best: cython.Py_ssize_t
-        self.is_unproven = False
+        self.is_unproven = self.is_provisional = False
         self.samples += 1
         self.rules.find(pc, pc)
         if self.rules.found_rule >= RULE_LIMIT:
@@ -133,6 +135,14 @@ class ExactState:
         """The candidate that is true, -1 where that is open; ``frame``: the one whose positions they are."""
         is_recursive: cython.bint = self.reach > 1 and self.callers.is_recursive(self.steps.function_of(frame))
         best: cython.Py_ssize_t = self.candidates.only(is_recursive)
+        # Callers that call by a pointer are known once all stacks are.
+        self.is_provisional = (
+            best >= 0
+            and self.decides_again
+            and self.counts is None
+            and self.may_have_returned
+            and self.candidates.found[best].level < CallLevel.PROVEN
+        )
         if best < 0 and self.candidates.count > 1 and self.reach > 1:
             self.evidence.weigh(pc, frame, self.reach)
             best = self.candidates.only(is_recursive)
@@ -148,7 +158,8 @@ class ExactState:
         i: cython.int
         returned: cython.int = self.candidates.found[candidate].returned
         self.candidates.take(candidate)
-        self.corrected += 1
+        self.unproven += self.is_provisional
+        self.corrected += not self.is_provisional
         for i in range(returned):
             self.rules.find(self.candidates.found[candidate].sites[i] - 1, self.candidates.found[candidate].sites[i])
             self.chain[count + depth + i] = self.rules.stacks.with_provenance(
@@ -274,20 +285,20 @@ class ExactState:
         at: cython.Py_ssize_t
         level: cython.int
         is_proven: cython.bint = False
-        may_return: cython.bint = False
         function: cython.uint = self.steps.function_of(frame)
         self.candidates.clear()
+        self.may_have_returned = False
         for at in range(first + skipped, first + self.positions.counts[first]):
             if self.positions.distances[at] > self.reach:
                 continue
             if self.positions.kinds[at] == Position.PAST_RETURN:
-                may_return = True
+                self.may_have_returned = True
             else:
                 level = self.candidates.add(
                     at, pc, function, 0, CallLevel.PROVEN, self.positions.weights[at], self.positions.distances[at]
                 )
                 is_proven = is_proven or level == CallLevel.PROVEN
-        if not self.searches or (is_proven and not (may_return and self.callers.is_recursive(function))):
+        if not self.searches or (is_proven and not (self.may_have_returned and self.callers.is_recursive(function))):
             return 0
         self.steps.restore()
         self.callers.scan_stack()

@@ -32,9 +32,11 @@ cdef class PathPositions:
     cdef PathState[STEPS * MAX_STATES] states
     cdef int[STEPS] state_counts
     cdef unsigned long long start
+    cdef int reach
 
     cdef int find(self, InstructionFlows flows, unsigned long long address, int reach) except? -1
     cdef int _follow(self, InstructionFlows flows, StatePointer state, int steps) except? -1
+    cdef unsigned long long _stay(self, unsigned long long weight, int steps) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef int _go_on(
         self, StatePointer before, unsigned long long address, int calls, unsigned long long back,
         unsigned long long weight, int steps

@@ -40,19 +40,20 @@ class PathPositions:
         i: cython.int
         state: StatePointer
         self.start = address
+        self.reach = min(reach, REACH)
         self.count = 0
         for steps in range(STEPS):
             self.state_counts[steps] = 0
         self.states[0].address, self.states[0].weight, self.states[0].calls = address, ALL_PATHS, 0
         self.state_counts[0] = 1
-        for steps in range(min(reach, REACH) + 1):
+        for steps in range(self.reach + 1):
             for i in range(self.state_counts[steps]):
                 state = cython.address(self.states[steps * MAX_STATES + i])
                 self._add(
                     Position.IN_CALLEE if state.calls else Position.IN_FRAME, state.address,
                     state.returns[0] if state.calls else 0, state.calls, steps, state.weight,
                 )  # fmt: skip
-                if steps < min(reach, REACH) and self.count < MAX_POSITIONS:
+                if steps < self.reach and self.count < MAX_POSITIONS:
                     self._follow(flows, state, steps)
         return 0
 
@@ -78,19 +79,24 @@ class PathPositions:
         elif flow == Flow.CALL:
             self._go_on(state, flows.targets[row], calls + 1, end, state.weight, steps + 1)
         elif flow == Flow.INDIRECT_CALL:
-            self._add(Position.IN_UNKNOWN_CALLEE, self.start, back, 1, steps + 1, state.weight)
+            self._add(Position.IN_UNKNOWN_CALLEE, self.start, back, 1, steps + 1, self._stay(state.weight, steps))
             self._go_on(state, end, calls, 0, half, steps + 2)
         elif flow == Flow.INDIRECT_JUMP and calls:
-            self._add(Position.IN_UNKNOWN_CALLEE, self.start, back, 1, steps + 1, state.weight)
+            self._add(Position.IN_UNKNOWN_CALLEE, self.start, back, 1, steps + 1, self._stay(state.weight, steps))
             self._go_on(state, state.returns[calls - 1], calls - 1, 0, half, steps + 2)
         elif flow == Flow.RETURN and calls:
             self._go_on(state, state.returns[calls - 1], calls - 1, 0, state.weight, steps + 1)
         elif flow == Flow.RETURN:
             self._add(Position.PAST_RETURN, self.start, 0, 0, steps + 1, state.weight)
         elif flow == Flow.INDIRECT_JUMP:
-            self._add(Position.PAST_JUMP, self.start, 0, 0, steps + 1, state.weight)
+            self._add(Position.PAST_JUMP, self.start, 0, 0, steps + 1, self._stay(state.weight, steps))
             self._add(Position.PAST_RETURN, self.start, 0, 0, steps + 2, half)
         return 0
+
+    def _stay(self, weight: cython.ulonglong, steps: cython.int) -> cython.ulonglong:
+        """The weight of all positions in code that is not followed, entered after so many instructions: half of the
+        paths have left it after the first."""
+        return weight * cython.cast(cython.ulonglong, self.reach - steps + 1) // 2
 
     def _go_on(
         self, before: StatePointer, address: cython.ulonglong, calls: cython.int, back: cython.ulonglong,

@@ -185,6 +185,8 @@ def walk_samples(
         reach = reach_of(data, list(spans(data, records)), new_walker(), records.samples.misc, selected)
         for walker in walkers:
             walker.exact_state.look_within(reach)
+    for walker in walkers:
+        walker.exact_state.decides_again = True
     logs = walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history
     for walker in walkers:
         if later is not None:

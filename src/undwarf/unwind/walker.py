@@ -338,7 +338,10 @@ class Walker:
                 self.dump_walk.stop = StopReason.UNPROVEN_STATE
                 return first + count
             if count > 0:
-                return self.dump_walk.walk(first + count, count, False, False)
+                count = self.dump_walk.walk(first + count, count, False, False)
+                if self.exact_state.is_provisional:
+                    self.dump_walk.stop = StopReason.UNPROVEN_STATE
+                return count
         count = self.dump_walk.walk(first, 0, False, False)
         if (
             mode == KERNEL_MODE
