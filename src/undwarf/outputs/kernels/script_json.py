@@ -25,11 +25,13 @@ from cython.cimports.undwarf.outputs.script_modes import (
     TIME,
     WEIGHT,
 )  # fmt: skip
-from cython.cimports.undwarf.outputs.text_sizes import CACHED_BYTES, CHUNK, LINE_BYTES
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 
 from undwarf.column import zeros
 from undwarf.outputs.json_lines import packed
+from undwarf.outputs.kernels.frame_texts import FrameTexts
+from undwarf.outputs.kernels.script_columns import ScriptColumns
 from undwarf.outputs.kernels.text_buffer import Names, Text
 from undwarf.outputs.script_fragments import TEXTS
 
@@ -46,33 +48,10 @@ class ScriptJson:
     text is formatted once and cached.
     """
 
+    columns: ScriptColumns
     modes = cython.declare("const unsigned int[::1]")
-    times = cython.declare("const unsigned long long[::1]")
-    pids = cython.declare("const int[::1]")
-    tids = cython.declare("const int[::1]")
-    cpus = cython.declare("const int[::1]")
-    events = cython.declare("const unsigned short[::1]")
-    periods = cython.declare("const unsigned long long[::1]")
-    comm_of = cython.declare("const unsigned int[::1]")
-    stacks = cython.declare("const unsigned int[::1]")
-    stops = cython.declare("const unsigned char[::1]")
-    addrs = cython.declare("const unsigned long long[::1]")
-    physicals = cython.declare("const unsigned long long[::1]")
     sources = cython.declare("const unsigned int[::1]")
     latencies = cython.declare("const unsigned long long[::1]")
-    parents = cython.declare("const unsigned int[::1]")
-    frames = cython.declare("const unsigned int[::1]")
-    images = cython.declare("const unsigned int[::1]")
-    addresses = cython.declare("const unsigned long long[::1]")
-    provenances = cython.declare("const unsigned char[::1]")
-    runtimes = cython.declare("const unsigned long long[::1]")
-    functions = cython.declare("const unsigned int[::1]")
-    starts = cython.declare("const unsigned long long[::1]")
-    depths = cython.declare("const unsigned char[::1]")
-    source_files = cython.declare("const unsigned int[::1]")
-    source_lines = cython.declare("const unsigned int[::1]")
-    frame_start = cython.declare("unsigned int[::1]")
-    frame_end = cython.declare("unsigned int[::1]")
     fragments: Names
     comms: Names
     event_parts: Names
@@ -82,9 +61,8 @@ class ScriptJson:
     file_names: Names
     source_names: Names
     text: Text
-    cache: Text
+    cache: FrameTexts
     max_frames: cython.Py_ssize_t
-    cached_mode: cython.uint
     next: cython.Py_ssize_t
     trace: Any
 
@@ -97,33 +75,11 @@ class ScriptJson:
         accesses: "tuple[Any, Any]",
         trace: Any = None,
     ) -> None:
-        samples = profile.samples
+        self.columns = ScriptColumns(profile)
         words, numbers = zeros("Q", 0), zeros("I", 0)
         self.modes = modes
-        self.times = samples.time
-        self.pids = samples.pid
-        self.tids = samples.tid
-        self.cpus = samples.cpu
-        self.events = samples.event
-        self.periods = samples.period
-        self.comm_of = samples.comm
-        self.stacks = samples.stack
-        self.stops = samples.stop
-        self.addrs = samples.addr if samples.addr is not None else words
-        self.physicals = samples.phys_addr if samples.phys_addr is not None else words
         self.sources = accesses[0] if accesses[0] is not None else numbers
         self.latencies = accesses[1] if accesses[1] is not None else words
-        self.parents = profile.stacks.parent
-        self.frames = profile.stacks.frame
-        self.images = profile.frames.image
-        self.addresses = profile.frames.address
-        self.provenances = profile.frames.provenance
-        self.runtimes = profile.frames.runtime
-        self.functions = profile.frames.function
-        self.starts = profile.functions.address
-        self.depths = profile.frames.inline_depth
-        self.source_files = profile.frames.file if profile.frames.file is not None else numbers
-        self.source_lines = profile.frames.line if profile.frames.line is not None else numbers
         comms, events, functions, images, reasons, files, sources = texts
         self.fragments = Names(*packed(TEXTS))
         self.comms = Names(*packed(comms))
@@ -135,11 +91,8 @@ class ScriptJson:
         self.source_names = Names(*packed(sources))
         self.max_frames = max_frames
         self.trace = trace
-        self.frame_start = zeros("I", self.images.shape[0])
-        self.frame_end = zeros("I", self.images.shape[0])
         self.text = Text(CHUNK + 4096)
-        self.cache = Text(1 << 16)
-        self.cached_mode = 0
+        self.cache = FrameTexts(len(profile.frames.image))
         self.next = 0
 
     @cython.cfunc
@@ -204,23 +157,17 @@ class ScriptJson:
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        text=Text, function="Py_ssize_t", image="unsigned int", last="Py_ssize_t", printed="unsigned long long"
+        text=Text, columns=ScriptColumns, function="Py_ssize_t", file="unsigned int", printed="unsigned long long"
     )
     def format(self, frame: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
         """Format a frame and cache it."""
-        text = self.cache
-        if text.used > CACHED_BYTES:
-            text.used = 0
-            self.frame_end[:] = 0
-        self.frame_start[frame] = cython.cast("unsigned int", text.used)
-        function = self.functions[frame]
-        # As in the text: an entry of a sampled chain is looked up one byte before.
-        printed = self.addresses[frame]
-        if (self.runtimes[frame] - printed) & 0xFFF == 1:
-            printed += 1
+        self.cache.begin(frame)
+        text, columns = self.cache.text, self.columns
+        function = columns.functions[frame]
+        printed = columns.printed(frame)
         self.put(text, Fragment.IP)
         if mode & IP:
-            self.hexadecimal(text, self.runtimes[frame])
+            self.hexadecimal(text, columns.runtimes[frame])
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.SYM)
@@ -229,23 +176,22 @@ class ScriptJson:
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.OFFSET)
-        if mode & SYM and mode & SYMOFF and self.starts[function] != 0 and printed >= self.starts[function]:
-            text.number(printed - self.starts[function], 0, 32)
+        if mode & SYM and mode & SYMOFF and columns.starts[function] != 0 and printed >= columns.starts[function]:
+            text.number(printed - columns.starts[function], 0, 32)
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.DSO)
         if mode & DSO:
-            image = self.images[frame]
-            last = self.image_names.ends.shape[0] - 2
-            text.name(self.image_names, last if image == NOTHING or image > last else image, 0)
+            text.name(self.image_names, columns.image_name(self.image_names, columns.images[frame]), 0)
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.FILE)
-        if mode & SRCLINE and frame < self.source_files.shape[0] and self.source_files[frame] != NOTHING:
-            text.name(self.file_names, self.source_files[frame], 0)
+        file = columns.source_file(frame) if mode & SRCLINE else NOTHING
+        if file != NOTHING:
+            text.name(self.file_names, file, 0)
             self.put(text, Fragment.LINE)
-            if self.source_lines[frame] != 0:
-                text.number(self.source_lines[frame], 0, 32)
+            if columns.source_lines[frame] != 0:
+                text.number(columns.source_lines[frame], 0, 32)
             else:
                 self.put(text, Fragment.NULL)
         else:
@@ -253,24 +199,31 @@ class ScriptJson:
             self.put(text, Fragment.LINE)
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.INLINED)
-        self.put(text, Fragment.TRUE if self.depths[frame] != 0 else Fragment.FALSE)
+        self.put(text, Fragment.TRUE if columns.depths[frame] != 0 else Fragment.FALSE)
         self.put(text, Fragment.INFERRED)
         self.put(
             text,
             Fragment.TRUE
-            if self.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER)
+            if columns.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER)
             else Fragment.FALSE,
         )
         text.put(125)
-        self.frame_end[frame] = cython.cast("unsigned int", text.used)
+        self.cache.finish(frame)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(text=Text, frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int")
+    @cython.locals(
+        text=Text,
+        cache=FrameTexts,
+        columns=ScriptColumns,
+        frame="Py_ssize_t",
+        left="Py_ssize_t",
+        node="unsigned int",
+    )
     def stack(self, leaf: cython.uint, mode: cython.uint) -> cython.int:
         """Append the frames of a stack, innermost first."""
-        text = self.text
+        text, cache, columns = self.text, self.cache, self.columns
         text.put(91)
         left = self.max_frames
         node = leaf
@@ -278,44 +231,43 @@ class ScriptJson:
             if left != self.max_frames:
                 text.put(44)
             left -= 1
-            frame = self.frames[node]
-            if self.frame_end[frame] == 0:
+            frame = columns.frames[node]
+            if cache.end[frame] == 0:
                 self.format(frame, mode)
-            text.copy(self.cache, self.frame_start[frame], self.frame_end[frame])
-            node = self.parents[node]
+            text.copy(cache.text, cache.start[frame], cache.end[frame])
+            node = columns.parents[node]
         text.put(93)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(text=Text, shown="unsigned int", trace="const unsigned char[::1]", i="Py_ssize_t")
+    @cython.locals(
+        text=Text, columns=ScriptColumns, shown="unsigned int", trace="const unsigned char[::1]", i="Py_ssize_t"
+    )
     def sample(self, s: cython.Py_ssize_t) -> cython.int:
         """Append a sample."""
-        mode: cython.uint = self.modes[self.events[s]]
+        columns = self.columns
+        mode: cython.uint = self.modes[columns.events[s]]
         if mode & SKIPPED:
             return 0
         shown = mode & (IP | SYM | SYMOFF | DSO | SRCLINE)
-        if shown != self.cached_mode:
-            # Cached frames are for one selection of fields.
-            self.cached_mode = shown
-            self.cache.used = 0
-            self.frame_end[:] = 0
+        self.cache.select(shown)
         text = self.text
         text.reserve(LINE_BYTES)
         self.put(text, Fragment.HEAD)
-        if mode & COMM and self.comm_of[s] != NOTHING:
-            text.name(self.comms, self.comm_of[s], 0)
+        if mode & COMM and columns.comms[s] != NOTHING:
+            text.name(self.comms, columns.comms[s], 0)
         else:
             self.put(text, Fragment.NULL)
-        self.count(Fragment.PID, self.pids[s], mode & PID != 0)
-        self.count(Fragment.TID, self.tids[s], mode & TID != 0)
-        self.count(Fragment.CPU, self.cpus[s], mode & CPU != 0)
-        self.word(Fragment.TIME, self.times[s], mode & TIME != 0)
-        text.name(self.event_parts, 2 * self.events[s] + (mode & EVENT != 0), 0)
-        self.word(Fragment.PERIOD, self.periods[s], mode & PERIOD != 0)
-        address: cython.ulonglong = self.addrs[s] if s < self.addrs.shape[0] else 0
+        self.count(Fragment.PID, columns.pids[s], mode & PID != 0)
+        self.count(Fragment.TID, columns.tids[s], mode & TID != 0)
+        self.count(Fragment.CPU, columns.cpus[s], mode & CPU != 0)
+        self.word(Fragment.TIME, columns.times[s], mode & TIME != 0)
+        text.name(self.event_parts, 2 * columns.events[s] + (mode & EVENT != 0), 0)
+        self.word(Fragment.PERIOD, columns.periods[s], mode & PERIOD != 0)
+        address: cython.ulonglong = columns.data_address(s)
         self.pointer(Fragment.ADDR, address, mode & ADDR != 0 and address != 0)
-        physical: cython.ulonglong = self.physicals[s] if s < self.physicals.shape[0] else 0
+        physical: cython.ulonglong = columns.physicals[s] if s < columns.physicals.shape[0] else 0
         self.pointer(Fragment.PHYSICAL, physical, mode & PHYS_ADDR != 0 and physical != 0)
         self.put(text, Fragment.SOURCE)
         if mode & DATA_SRC and s < self.sources.shape[0]:
@@ -336,10 +288,10 @@ class ScriptJson:
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.STOP)
-        text.name(self.reasons, self.stops[s], 0)
+        text.name(self.reasons, columns.stops[s], 0)
         self.put(text, Fragment.FRAMES)
         if shown:
-            self.stack(self.stacks[s], mode)
+            self.stack(columns.stacks[s], mode)
         else:
             self.put(text, Fragment.NULL)
         self.put(text, Fragment.END)
@@ -347,7 +299,7 @@ class ScriptJson:
 
     def fill(self) -> Any:
         """The text of the next samples, about ``CHUNK`` bytes; empty at the end."""
-        n: cython.Py_ssize_t = self.stacks.shape[0]
+        n: cython.Py_ssize_t = self.columns.stacks.shape[0]
         self.text.used = 0
         while self.next < n and self.text.used < CHUNK:
             self.sample(self.next)

@@ -42,11 +42,13 @@ from cython.cimports.undwarf.outputs.script_modes import (
     WEIGHT,
     WHY,
 )  # fmt: skip
-from cython.cimports.undwarf.outputs.text_sizes import CACHED_BYTES, CHUNK, LINE_BYTES
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
+from undwarf.outputs.kernels.frame_texts import FrameTexts
+from undwarf.outputs.kernels.script_columns import ScriptColumns
 from undwarf.outputs.kernels.text_buffer import Names, Text
 from undwarf.outputs.terminal.escape import pack
 
@@ -76,42 +78,18 @@ class ScriptText:
     formatted once and cached.
     """
 
+    columns: ScriptColumns
     modes = cython.declare("const unsigned int[::1]")
-    times = cython.declare("const unsigned long long[::1]")
-    pids = cython.declare("const int[::1]")
-    tids = cython.declare("const int[::1]")
-    cpus = cython.declare("const int[::1]")
-    events = cython.declare("const unsigned short[::1]")
-    periods = cython.declare("const unsigned long long[::1]")
-    comm_of = cython.declare("const unsigned int[::1]")
-    stacks = cython.declare("const unsigned int[::1]")
-    stops = cython.declare("const unsigned char[::1]")
-    stop_images = cython.declare("const unsigned int[::1]")
-    addrs = cython.declare("const unsigned long long[::1]")
     sources = cython.declare("const unsigned int[::1]")
     latencies = cython.declare("const unsigned long long[::1]")
     instruction_latencies = cython.declare("const unsigned long long[::1]")
     retire_latencies = cython.declare("const unsigned long long[::1]")
-    physicals = cython.declare("const unsigned long long[::1]")
     data_pages = cython.declare("const unsigned int[::1]")
     code_pages = cython.declare("const unsigned int[::1]")
     source_names: Names
     data_page_names: Names
     code_page_names: Names
     widest_source: cython.Py_ssize_t
-    parents = cython.declare("const unsigned int[::1]")
-    frames = cython.declare("const unsigned int[::1]")
-    images = cython.declare("const unsigned int[::1]")
-    addresses = cython.declare("const unsigned long long[::1]")
-    provenances = cython.declare("const unsigned char[::1]")
-    runtimes = cython.declare("const unsigned long long[::1]")
-    functions = cython.declare("const unsigned int[::1]")
-    starts = cython.declare("const unsigned long long[::1]")
-    depths = cython.declare("const unsigned char[::1]")
-    source_files = cython.declare("const unsigned int[::1]")
-    source_lines = cython.declare("const unsigned int[::1]")
-    line_start = cython.declare("unsigned int[::1]")
-    line_end = cython.declare("unsigned int[::1]")
     comms: Names
     event_names: Names
     function_names: Names
@@ -120,10 +98,9 @@ class ScriptText:
     reasons: Names
     file_names: Names
     text: Text
-    lines: Text
+    cache: FrameTexts
     max_frames: cython.Py_ssize_t
     event_width: cython.Py_ssize_t
-    cached_mode: cython.uint
     next: cython.Py_ssize_t
     jitted = cython.declare("const unsigned char[::1]")
     pid: cython.longlong
@@ -144,22 +121,11 @@ class ScriptText:
         fields: Any = None,
         offsets: Any = None,
     ) -> None:
-        samples = profile.samples
+        self.columns = ScriptColumns(profile)
         self.fields = fields
         self.offsets = offsets if offsets is not None else zeros("Q", 0)
         self.jitted = jitted
         self.modes = modes
-        self.times = samples.time
-        self.pids = samples.pid
-        self.tids = samples.tid
-        self.cpus = samples.cpu
-        self.events = samples.event
-        self.periods = samples.period
-        self.comm_of = samples.comm
-        self.stacks = samples.stack
-        self.stops = samples.stop
-        self.stop_images = samples.stop_image
-        self.addrs = samples.addr if samples.addr is not None else zeros("Q", 0)
         nothing: tuple[Any, list[str]] = (zeros("I", 0), [])
         self.sources, sources = accesses.get("data_src", nothing)
         self.data_pages, data_pages = accesses.get("data_page_size", nothing)
@@ -170,18 +136,6 @@ class ScriptText:
         self.latencies = accesses.get("weight", (none, []))[0]
         self.instruction_latencies = accesses.get("ins_lat", (none, []))[0]
         self.retire_latencies = accesses.get("retire_lat", (none, []))[0]
-        self.physicals = samples.phys_addr if samples.phys_addr is not None else none
-        self.parents = profile.stacks.parent
-        self.frames = profile.stacks.frame
-        self.images = profile.frames.image
-        self.addresses = profile.frames.address
-        self.provenances = profile.frames.provenance
-        self.runtimes = profile.frames.runtime
-        self.functions = profile.frames.function
-        self.starts = profile.functions.address
-        self.depths = profile.frames.inline_depth
-        self.source_files = profile.frames.file if profile.frames.file is not None else zeros("I", 0)
-        self.source_lines = profile.frames.line if profile.frames.line is not None else zeros("I", 0)
         comms, events, functions, images, short, reasons, files = names
         self.comms = Names(*pack(comms))
         self.event_names = Names(*pack(events))
@@ -193,71 +147,58 @@ class ScriptText:
         self.file_names = Names(*pack(files))
         self.event_width = event_width
         self.max_frames = max_frames
-        self.line_start = zeros("I", self.images.shape[0])
-        self.line_end = zeros("I", self.images.shape[0])
         self.text = Text(CHUNK + 4096)
-        self.lines = Text(1 << 16)
-        self.cached_mode = 0
+        self.cache = FrameTexts(len(profile.frames.image))
         self.pid = 0
         self.next = 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def image_name(self, names: Names, image: cython.uint) -> cython.Py_ssize_t:
-        """The index of an image's name in one of the two lists; the last name is for no image."""
-        last: cython.Py_ssize_t = names.ends.shape[0] - 2
-        return last if image == NOTHING or cython.cast("Py_ssize_t", image) > last else image
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
     def is_generated(self, frame: cython.Py_ssize_t) -> cython.bint:
         """Whether a frame is in generated code, which perf names after the process's map file."""
-        image: cython.uint = self.images[frame]
+        image: cython.uint = self.columns.images[frame]
         return image != NOTHING and cython.cast("Py_ssize_t", image) < self.jitted.shape[0] and self.jitted[image] != 0
 
     @cython.cfunc
     @cython.exceptval(-1)
+    @cython.locals(cache=FrameTexts)
     def line(self, frame: cython.Py_ssize_t, mode: cython.uint, skipped: cython.Py_ssize_t) -> cython.int:
         """Append a frame's line without its first ``skipped`` characters."""
-        if self.line_end[frame] == 0:
+        cache = self.cache
+        if cache.end[frame] == 0:
             self.format(frame, mode)
-        self.text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + skipped, self.line_end[frame])
+        self.text.copy(cache.text, cython.cast("Py_ssize_t", cache.start[frame]) + skipped, cache.end[frame])
         if self.is_generated(frame):
             # The line has the process id.
-            self.line_end[frame] = 0
+            cache.end[frame] = 0
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(start="Py_ssize_t", function="Py_ssize_t", lines=Text, printed="unsigned long long")
+    @cython.locals(
+        columns=ScriptColumns, function="Py_ssize_t", file="unsigned int", lines=Text, printed="unsigned long long"
+    )
     def format(self, frame: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Format a frame's line and cache it in ``lines``."""
-        lines = self.lines
-        if lines.used > CACHED_BYTES:
-            lines.used = 0
-            self.line_end[:] = 0
-        start = lines.used
-        function = self.functions[frame]
-        # An entry of a sampled chain is printed as it is, but looked up one byte before. Mappings start at page
-        # boundaries, so the lowest 12 bits show the difference.
-        printed = self.addresses[frame]
-        if (self.runtimes[frame] - printed) & 0xFFF == 1:
-            printed += 1
+        """Format a frame's line and cache it."""
+        self.cache.begin(frame)
+        lines, columns = self.cache.text, self.columns
+        function = columns.functions[frame]
+        printed = columns.printed(frame)
         lines.reserve(LINE_BYTES)
         lines.put(9)
         if mode & IP:
-            lines.hexadecimal(self.runtimes[frame], 16, 32)
+            lines.hexadecimal(columns.runtimes[frame], 16, 32)
         if mode & SYM:
             if mode & IP:
                 lines.put(32)
             lines.name(self.function_names, function, 0)
-            if mode & SYMOFF and self.starts[function] != 0:
+            if mode & SYMOFF and columns.starts[function] != 0:
                 lines.put(43)
                 lines.put(48)
                 lines.put(120)
-                lines.hexadecimal(printed - self.starts[function], 0, 32)
-        if mode & DSO and self.depths[frame] == 0:
+                lines.hexadecimal(printed - columns.starts[function], 0, 32)
+        if mode & DSO and columns.depths[frame] == 0:
             if mode & (IP | SYM):
                 lines.put(32)
             lines.put(40)
@@ -268,83 +209,83 @@ class ScriptText:
                 for byte in MAP_END:
                     lines.put(byte)
             else:
-                lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
+                lines.name(self.image_names, columns.image_name(self.image_names, columns.images[frame]), 0)
             if mode & DSO_OFFSET and frame < self.offsets.shape[0] and self.offsets[frame] != NO_OFFSET:
                 lines.put(43)
                 lines.put(48)
                 lines.put(120)
-                lines.hexadecimal(self.offsets[frame] + (printed - self.addresses[frame]), 0, 32)
+                lines.hexadecimal(self.offsets[frame] + (printed - columns.addresses[frame]), 0, 32)
             lines.put(41)
         if mode & SRCLINE:
             lines.put(10)
             lines.put(32)
             lines.put(32)
-            if frame < self.source_files.shape[0] and self.source_files[frame] != NOTHING:
-                lines.name(self.file_names, self.source_files[frame], 0)
+            file = columns.source_file(frame)
+            if file != NOTHING:
+                lines.name(self.file_names, file, 0)
                 lines.put(58)
-                lines.number(self.source_lines[frame], 0, 32)
+                lines.number(columns.source_lines[frame], 0, 32)
             else:
                 # perf prints FILE[ADDRESS] for an unknown line.
-                lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
+                lines.name(self.short_names, columns.image_name(self.short_names, columns.images[frame]), 0)
                 lines.put(91)
                 lines.hexadecimal(printed, 0, 32)
                 lines.put(93)
-        if self.depths[frame] != 0:
+        if columns.depths[frame] != 0:
             for byte in INLINED:
                 lines.put(byte)
         lines.put(10)
-        self.line_start[frame] = cython.cast("unsigned int", start)
-        self.line_end[frame] = cython.cast("unsigned int", lines.used)
+        self.cache.finish(frame)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(text=Text)
+    @cython.locals(text=Text, columns=ScriptColumns)
     def header(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
         """Append a sample's first line up to the frames."""
-        text = self.text
+        text, columns = self.text, self.columns
         text.reserve(LINE_BYTES)
         if mode & COMM:
             # perf pads names to 16 columns unless frames follow on their own lines.
-            if self.comm_of[s] != NOTHING:
-                text.name(self.comms, self.comm_of[s], 0 if mode & CHAIN else 16)
+            if columns.comms[s] != NOTHING:
+                text.name(self.comms, columns.comms[s], 0 if mode & CHAIN else 16)
             else:
                 text.put(58)
-                text.signed(self.tids[s], 0 if mode & CHAIN else 15, True)
+                text.signed(columns.tids[s], 0 if mode & CHAIN else 15, True)
             text.put(32)
         if mode & PID and mode & TID:
-            text.signed(self.pids[s], 7, False)
+            text.signed(columns.pids[s], 7, False)
             text.put(47)
-            text.signed(self.tids[s], 7, True)
+            text.signed(columns.tids[s], 7, True)
             text.put(32)
         elif mode & (PID | TID):
-            text.signed(self.pids[s] if mode & PID else self.tids[s], 7, False)
+            text.signed(columns.pids[s] if mode & PID else columns.tids[s], 7, False)
             text.put(32)
         if mode & CPU:
             text.put(91)
-            text.number(cython.cast(cython.ulonglong, self.cpus[s] if self.cpus[s] > 0 else 0), 3, 48)
+            text.number(cython.cast(cython.ulonglong, columns.cpus[s] if columns.cpus[s] > 0 else 0), 3, 48)
             text.put(93)
             text.put(32)
         self.extra(s, mode, BEFORE_TIME)
         if mode & TIME:
-            text.number(self.times[s] // 1000000000, 5, 32)
+            text.number(columns.times[s] // 1000000000, 5, 32)
             text.put(46)
             if mode & NANOSECONDS:
-                text.number(self.times[s] % 1000000000, 9, 48)
+                text.number(columns.times[s] % 1000000000, 9, 48)
             else:
-                text.number(self.times[s] % 1000000000 // 1000, 6, 48)
+                text.number(columns.times[s] % 1000000000 // 1000, 6, 48)
             text.put(58)
             text.put(32)
         if mode & PERIOD:
-            text.number(self.periods[s], 10, 32)
+            text.number(columns.periods[s], 10, 32)
             text.put(32)
         if mode & EVENT:
-            text.name(self.event_names, self.events[s], self.event_width)
+            text.name(self.event_names, columns.events[s], self.event_width)
             text.put(58)
             text.put(32)
         self.extra(s, mode, AFTER_EVENT)
         if mode & ADDR:
-            text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16, 32)
+            text.hexadecimal(columns.data_address(s), 16, 32)
         self.extra(s, mode, AFTER_ADDRESS)
         if mode & MEMORY:
             self.access(s, mode)
@@ -401,8 +342,8 @@ class ScriptText:
         text = self.text
         self.extra(s, mode, AFTER_FRAMES)
         text.reserve(LINE_BYTES)
-        if mode & PHYS_ADDR and s < self.physicals.shape[0]:
-            text.hexadecimal(self.physicals[s], 16, 32)
+        if mode & PHYS_ADDR and s < self.columns.physicals.shape[0]:
+            text.hexadecimal(self.columns.physicals[s], 16, 32)
         if mode & DATA_PAGE_SIZE and s < self.data_pages.shape[0]:
             text.put(32)
             text.name(self.data_page_names, self.data_pages[s], 0)
@@ -416,16 +357,17 @@ class ScriptText:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int", text=Text)
+    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int", text=Text, columns=ScriptColumns)
     def stack(self, leaf: cython.uint, mode: cython.uint) -> cython.int:
         """Append a stack, one frame a line."""
+        columns = self.columns
         left = self.max_frames
         node = leaf
         while node != NOTHING and left > 0:
             left -= 1
-            frame = self.frames[node]
+            frame = columns.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and self.provenances[frame] in (
+            if mode & WHY and columns.provenances[frame] in (
                 Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER, Provenance.MOVED_CODE
             ):  # fmt: skip
                 text = self.text
@@ -435,29 +377,26 @@ class ScriptText:
                 text.put(32)
                 text.put(35)
                 text.put(32)
-                text.name(self.reasons, self.inferred + (self.provenances[frame] == Provenance.MOVED_CODE), 0)
+                text.name(self.reasons, self.inferred + (columns.provenances[frame] == Provenance.MOVED_CODE), 0)
                 text.put(10)
-            node = self.parents[node]
+            node = columns.parents[node]
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frame="Py_ssize_t", text=Text, node="unsigned int")
+    @cython.locals(frame="Py_ssize_t", text=Text, columns=ScriptColumns, node="unsigned int")
     def sample(self, s: cython.Py_ssize_t) -> cython.int:
         """Append a sample."""
-        mode: cython.uint = self.modes[self.events[s]]
+        columns = self.columns
+        mode: cython.uint = self.modes[columns.events[s]]
         shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE | DSO_OFFSET)
         text = self.text
         if mode & SKIPPED:
             # perf prints nothing for an event without fields.
             return 0
-        self.pid = self.pids[s]
+        self.pid = columns.pids[s]
         self.header(s, mode)
-        if shown != self.cached_mode:
-            # Cached lines are for one selection of fields.
-            self.cached_mode = shown
-            self.lines.used = 0
-            self.line_end[:] = 0
+        self.cache.select(shown)
         if not mode & IP and mode & (ADDR | 1 << PLACE + AFTER_FRAMES):
             # Symbols and files are those of the data address, or of branches.
             shown = 0
@@ -465,30 +404,30 @@ class ScriptText:
             self.tail(s, mode)
         elif mode & CHAIN:
             text.put(10)
-            self.stack(self.stacks[s], mode)
-            if mode & DUMPED and 0 <= self.stops[s] < 32 and CUT_OFF >> self.stops[s] & 1:
+            self.stack(columns.stacks[s], mode)
+            if mode & DUMPED and 0 <= columns.stops[s] < 32 and CUT_OFF >> columns.stops[s] & 1:
                 self.cut_off(mode)
-            if mode & WHY and self.stops[s] > StopReason.ROOT and self.stops[s] != StopReason.FIBER_ROOT:
+            if mode & WHY and columns.stops[s] > StopReason.ROOT and columns.stops[s] != StopReason.FIBER_ROOT:
                 text.reserve(LINE_BYTES)
                 text.put(9)
                 text.put(35)
                 text.put(32)
-                text.name(self.reasons, self.stops[s], 0)
+                text.name(self.reasons, columns.stops[s], 0)
                 text.put(32)
                 text.put(40)
-                text.name(self.image_names, self.image_name(self.image_names, self.stop_images[s]), 0)
+                text.name(self.image_names, columns.image_name(self.image_names, columns.stop_images[s]), 0)
                 text.put(41)
                 text.put(10)
             text.reserve(LINE_BYTES)
             self.tail(s, mode)
-        elif self.stacks[s] != NOTHING:
+        elif columns.stacks[s] != NOTHING:
             # The single frame is on the sample's own line, after a blank instead of a tab.
-            frame = self.frames[self.stacks[s]]
+            frame = columns.frames[columns.stacks[s]]
             # Without a chain, perf names the outer function, not those inlined; the source line is that of the address.
-            node = self.stacks[s]
-            while self.depths[frame] != 0 and not mode & SRCLINE and self.parents[node] != NOTHING:
-                node = self.parents[node]
-                frame = self.frames[node]
+            node = columns.stacks[s]
+            while columns.depths[frame] != 0 and not mode & SRCLINE and columns.parents[node] != NOTHING:
+                node = columns.parents[node]
+                frame = columns.frames[node]
             text.put(32)
             self.line(frame, mode, 1)
             if mode & TAIL:
@@ -500,10 +439,11 @@ class ScriptText:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(text=Text)
+    @cython.locals(text=Text, unknown="Py_ssize_t")
     def cut_off(self, mode: cython.uint) -> cython.int:
         """Append a line for the callers beyond the dump, as perf with libunwind does."""
         text = self.text
+        unknown = self.columns.image_name(self.image_names, NOTHING)
         text.reserve(LINE_BYTES)
         text.put(9)
         if mode & IP:
@@ -511,18 +451,18 @@ class ScriptText:
                 text.put(102)
             text.put(32)
         if mode & SYM:
-            text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            text.name(self.image_names, unknown, 0)
             text.put(32)
         if mode & DSO:
             text.put(40)
-            text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            text.name(self.image_names, unknown, 0)
             text.put(41)
         text.put(10)
         return 0
 
     def fill(self) -> Any:
         """The text of the next samples, about ``CHUNK`` bytes; empty at the end."""
-        n: cython.Py_ssize_t = self.stacks.shape[0]
+        n: cython.Py_ssize_t = self.columns.stacks.shape[0]
         self.text.used = 0
         while self.next < n and self.text.used < CHUNK:
             self.sample(self.next)
