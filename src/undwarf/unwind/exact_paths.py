@@ -1,8 +1,8 @@
-"""What code says of precise samples: positions that control flow reaches from an instruction, and calls of functions.
+"""What code says of precise samples, for all images of a recording: instructions, paths from them, calls of functions.
 
 The kernel states the exact instruction of a precise sample, but registers and stack of up to some instructions later.
-Each position that can be reached within REACH instructions is one hypothesis: in the same function, in a function that
-it jumped or called to, or past its return. Code is decoded for x86-64 alone: precise events of AArch64 have no stack.
+Each position that control flow reaches by then is one hypothesis: in the same function, in a function that it jumped or
+called to, or past its return. Code is decoded for x86-64 alone: precise events of AArch64 have no stack.
 """
 
 import threading

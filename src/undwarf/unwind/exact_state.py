@@ -208,7 +208,7 @@ class ExactState:
             self.is_unproven = True
             self.unproven += 1
             return added
-        self.followed += added > 1
+        self.followed += added > 1 and not self.is_provisional
         return self._take(best, count, added)
 
     def _fits(self, pc: cython.ulonglong, frame: cython.uint) -> cython.bint:
