@@ -56,7 +56,7 @@ class CodeReferences:
         self._symbols = symbols
         self._pointed: dict[int, bool | None] = {}
         self._calls: dict[int, EnteringCalls] = {}
-        self._jumps_of: dict[int, frozenset[int]] = {}
+        self._jumps_of: dict[int, memoryview] = {}
         self._entered: dict[int, tuple[list[int], set[int]]] = {}
         self._takers: dict[int, set[int]] = {}
         self._others: dict[CodeReferences, dict[int, list[str]]] = {}
@@ -133,19 +133,28 @@ class CodeReferences:
         if function is None or function == start or self._return_address(site) is not None:
             return False
         # Bytes that look like a short jump are often parts of other instructions.
-        return site in self._jumps(function)
+        return self._is_jump(function, site)
 
-    def _jumps(self, start: int) -> frozenset[int]:
-        """The addresses of the jumps in the function at an address."""
+    def _is_jump(self, function: int, site: int) -> bool:
+        """Whether an instruction of the function at an address jumps at a site."""
+        jumps = self._jumps(function)
+        number = bisect_left(jumps, site)
+        return number < len(jumps) and jumps[number] == site
+
+    def _jumps(self, start: int) -> memoryview:
+        """The addresses (Q, ascending) of the jumps in the function at an address."""
         if start not in self._jumps_of:
             number = bisect_right(self._starts, start)
             end = self._starts[number] if number < len(self._starts) else start + MAX_LAST
             code = self._elf.read(start, min(end - start, MAX_CODE))
             machine = machine_of(self._elf.machine)
-            found: frozenset[int] = frozenset()
+            found = zeros("Q", 0)
             if code is not None and machine is not None:
                 listing = machine.listing(bytes(code), start)
-                found = frozenset(start + listing.offsets[k] for k in with_flows(listing.flows, _JUMPS))
+                numbers = with_flows(listing.flows, _JUMPS)
+                found = zeros("Q", len(numbers))
+                for at, number in enumerate(numbers):
+                    found[at] = start + listing.offsets[number]
             self._jumps_of[start] = found
         return self._jumps_of[start]
 
@@ -261,7 +270,7 @@ class CodeReferences:
                 calls.append(back)
                 continue
             jumper = self.start_of(site) if kind == CALLED else None
-            if jumper is not None and site in self._jumps(jumper):
+            if jumper is not None and self._is_jump(jumper, site):
                 jumpers.add(jumper)
         return calls, jumpers
 
@@ -339,5 +348,8 @@ class CodeReferences:
 
 def sorted_calls(found: dict[int, bool]) -> EnteringCalls:
     """Calls by their return addresses: whether each is a direct one."""
+    if not found:
+        # Of most functions and images.
+        return NO_CALLS
     addresses = sorted(found)
     return EnteringCalls(addresses, [found[one] for one in addresses])

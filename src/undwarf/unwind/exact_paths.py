@@ -28,7 +28,7 @@ NO_IMAGE = 0xFFFFFFFF
 LONGEST_INSTRUCTION = 15
 MAX_INSTRUCTIONS = 1 << 14
 """Instructions of an image that are kept with their effects."""
-MAX_ENDS = 1 << 14
+MAX_ENDS = 1 << 12
 """Addresses and call sites whose paths' ends are kept."""
 CALLS = 1 << Flow.CALL | 1 << Flow.INDIRECT_CALL
 
