@@ -74,9 +74,7 @@ class _Targets:
     @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
-    @cython.locals(
-        bit=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
-    )  # fmt: skip
+    @cython.locals(bit=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t)
     def index_of(self, wanted: cython.ulonglong) -> cython.Py_ssize_t:
         """The index of an address; -1 if it is none of them."""
         bit = (wanted * GOLDEN_RATIO) >> 24 & self.mask
@@ -101,8 +99,8 @@ def _find_pointers(words: Any, targets: Any) -> list[int]:
     code="const unsigned char[::1]", targets="const unsigned long long[::1]", first="unsigned int[::1]",
     following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
     at=cython.Py_ssize_t, size=cython.Py_ssize_t, value_at=cython.Py_ssize_t, count=cython.Py_ssize_t,
-    capacity=cython.Py_ssize_t, low=cython.Py_ssize_t,
-    total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, branches_too=cython.bint,
+    capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, total=cython.Py_ssize_t, relative=cython.bint,
+    constants_too=cython.bint, branches_too=cython.bint,
     kind=cython.uchar, byte=cython.uchar, base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
     here=cython.Py_ssize_t, filtered=_Targets,
 )  # fmt: skip

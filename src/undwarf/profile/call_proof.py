@@ -119,7 +119,6 @@ class _Code:
             self.ranges.append(resolver.described(image, self.elf))
             self._rules = UnwindTable.from_elf(self.elf, _DESCRIBED, limits=resolver.options.limits)
         self._stubs = resolver.stubs(image)
-        self._stub_ranges = self._stubs.ranges() if self._stubs is not None else []
         self._imports: dict[int, str | None] = {}
         self._symbols = DataSymbols(self.elf) if self.elf is not None else None
         self._exits: dict[int, _Exits] = {}
@@ -145,7 +144,7 @@ class _Code:
         """The symbol that the stub at an address jumps to; empty where that is not known, None where no stub is."""
         if address not in self._imports:
             name: str | None = None
-            if self._stubs is not None and any(start <= address < end for start, end in self._stub_ranges):
+            if self._stubs is not None and self._stubs.around(address) is not None:
                 stub = self._stubs.find(address)
                 # Without its version, as of symbols of `.symtab`.
                 name = stub[1].partition("@")[0] if stub is not None else ""

@@ -8,7 +8,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES
 
-from undwarf.column import zeros
+from undwarf.column import absent, zeros
 from undwarf.ordering import group
 
 CALL = cython.declare(cython.uchar, 0xE8)
@@ -24,9 +24,7 @@ class DirectCalls:
         self._image = image
         self._address = address
         self._starts = zeros("Q", len(image))
-        self._targets = zeros("Q", len(image))
-        for frame in range(len(image)):
-            self._targets[frame] = 0xFFFFFFFFFFFFFFFF
+        self._targets = absent("Q", len(image))
 
     def find(
         self,

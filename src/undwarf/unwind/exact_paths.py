@@ -28,8 +28,6 @@ NO_IMAGE = 0xFFFFFFFF
 LONGEST_INSTRUCTION = 15
 MAX_INSTRUCTIONS = 1 << 14
 """Instructions of an image that are kept with their effects."""
-MAX_ENDS = 1 << 12
-"""Addresses and call sites whose paths' ends are kept."""
 CALLS = 1 << Flow.CALL | 1 << Flow.INDIRECT_CALL
 
 
@@ -102,10 +100,10 @@ class ExactPaths:
         """Instructions from an address to a later one in the same code, if no call, return or jump is between them."""
         count = 0
         while start < end:
-            instruction = self.flows.instruction(start)
+            instruction = self.flows.flow(start)
             if instruction is None or instruction[0] not in (Flow.NEXT, Flow.BRANCH):
                 return None
-            start += instruction[1]
+            start = instruction[2]
             count += 1
         return count if start == end else None
 
@@ -179,7 +177,6 @@ class CodeEvidence:
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
-        self._ends: dict[tuple[int, int, tuple[tuple[int, int], ...]], list[End]] = {}
         self._values = PathValues(self.flows_of, self._instruction)
         # Walkers of several threads ask.
         self.lock = threading.RLock()
@@ -202,12 +199,7 @@ class CodeEvidence:
     def path_ends(self, image: int, address: int, sites: tuple[tuple[int, int], ...], reach: int) -> list[End]:
         """As :meth:`PathValues.ends`."""
         with self.lock:
-            key = image, address, sites
-            if key not in self._ends:
-                if len(self._ends) > MAX_ENDS:
-                    self._ends.clear()
-                self._ends[key] = self._values.ends(image, address, sites, reach)
-            return self._ends[key]
+            return self._values.ends(image, address, sites, reach)
 
     def function_start(self, number: int, address: int) -> int:
         """As :meth:`CodeProof.function_start`."""
@@ -221,10 +213,10 @@ class CodeEvidence:
         with self.lock:
             return self.paths_of(self._image_of(number)).distance(start, end)
 
-    def flow(self, number: int, address: int) -> tuple[int, int] | None:
-        """As :meth:`InstructionFlows.instruction`."""
+    def flow(self, number: int, address: int) -> tuple[int, int, int] | None:
+        """As :meth:`InstructionFlows.flow`."""
         with self.lock:
-            return self.flows_of(number).instruction(address)
+            return self.flows_of(number).flow(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers; UNKNOWN where one of them is in no image."""

@@ -47,15 +47,9 @@ class InstructionFlows:
         self.flows, self.targets, self.ends = zeros("B", 64), zeros("Q", 64), zeros("Q", 64)
         self.used = 0
 
-    def instruction(self, address: int) -> tuple[int, int] | None:
-        """The flow and the length of the instruction at an address; None where there is no code."""
-        row: cython.Py_ssize_t = self.find(address)
-        if row < 0:
-            return None
-        return self.flows[row], self.ends[row] - address
-
     def flow(self, address: int) -> tuple[int, int, int] | None:
-        """The flow of the instruction at an address, the address it goes to, and that of the next one."""
+        """The flow of the instruction at an address, the address it goes to, and that of the next one; None where there
+        is no code."""
         row: cython.Py_ssize_t = self.find(address)
         return None if row < 0 else (self.flows[row], self.targets[row], self.ends[row])
 

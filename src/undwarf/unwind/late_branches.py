@@ -235,7 +235,6 @@ class LateBranches:
     @cython.exceptval(-2)
     def _ask_flow(self, frame: cython.uint) -> cython.longlong:
         stacks = self.rules.stacks
-        found: tuple[int, int] | None = self.rules.source.code_evidence.flow(
-            stacks.frame_image[frame], stacks.frame_address[frame]
-        )
-        return NEVER if found is None else found[0] | found[1] << 4
+        address: cython.ulonglong = stacks.frame_address[frame]
+        found: tuple[int, int, int] | None = self.rules.source.code_evidence.flow(stacks.frame_image[frame], address)
+        return NEVER if found is None else found[0] | found[2] - address << 4

@@ -2,7 +2,7 @@
 
 No sample says it. Registers that the hardware has stored with the exact address (PEBS of newer machines and kernels)
 are always those after the sampled instruction; an interrupt's are of any of the next ones. Over many samples the two
-are easily told apart: on 37 programs where the truth is known, states of the next instruction explain 93 to 100 % of
+are easily distinguished: on 37 programs where the truth is known, states of the next instruction explain 93 to 100 % of
 the first kind, and 32 to 75 % of the second, of the samples where it makes a difference (a compiler: 100 and 77 %).
 Where signals come at that very moment they are fewest.
 """

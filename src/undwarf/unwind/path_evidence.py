@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Weighs the states that the registers of one precise sample may be of, by what the instructions on the way to them say
-of their values (:mod:`undwarf.unwind.path_values`)."""
+"""Weighs the states that the registers of one precise sample may be of, by whether their values agree with the
+instructions on the way to each state (:mod:`undwarf.unwind.path_values`)."""
 
 from typing import Any
 
@@ -90,10 +90,10 @@ class PathEvidence:
         self.steps.restore()
         for like in range(count):
             if wholes[like]:
-                self.candidates.keep(like, shares[like], wholes[like])
+                self.candidates.keep(like, shares[like] / wholes[like])
         return 0
 
-    def _ends(self, frame: cython.uint, sites: tuple, reach: cython.int) -> list:  # type: ignore[type-arg]  # Cython's own
+    def _ends(self, frame: cython.uint, sites: "tuple[Any, ...]", reach: cython.int) -> list[Any]:
         """(position, weight, facts) of the places where paths from a frame may have ended after they returned to some
         call sites."""
         key = frame, sites
@@ -117,7 +117,7 @@ class PathEvidence:
         self.ends[key] = made
         return made
 
-    def _rows(self, first: cython.Py_ssize_t, address: cython.ulonglong) -> dict:  # type: ignore[type-arg]  # Cython's own
+    def _rows(self, first: cython.Py_ssize_t, address: cython.ulonglong) -> dict[Any, int]:
         """The positions from ``first`` on, which are reached from an address, by their kind, address, return address
         and levels."""
         at: cython.Py_ssize_t

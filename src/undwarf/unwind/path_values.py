@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What the instructions between a precise sample and its late registers say of these registers.
+"""Values that registers must have after the instructions between a precise sample and its late registers.
 
 A state of the registers that is some instructions later than the sampled address must agree with what those have done:
 a constant that was loaded is in its register, two copies of one value are equal, what was stored is on the stack, and a

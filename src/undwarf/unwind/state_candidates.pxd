@@ -49,10 +49,11 @@ cdef class StateCandidates:
         self, Py_ssize_t position, unsigned long long base, unsigned int function, unsigned long long slot, int least,
         unsigned long long weight, int distance
     ) except? -1 nogil
+    cdef Py_ssize_t _with_callers(self, unsigned long long caller, unsigned long long cfa) except? -2 nogil
     cdef Py_ssize_t reached_by(
         self, Py_ssize_t position, unsigned long long base, unsigned int function, Py_ssize_t like
     ) except? -2 nogil
-    cdef int keep(self, Py_ssize_t candidate, unsigned long long share, unsigned long long whole) except? -1 nogil
+    cdef int keep(self, Py_ssize_t candidate, double share) except? -1 nogil
     cdef int drop_impossible(self) except? -1 nogil
     cdef bint _are_alike(self, Py_ssize_t one, Py_ssize_t other) except? -1 nogil
     cdef Py_ssize_t only(self, bint is_recursive) except? -2 nogil

@@ -61,7 +61,6 @@ class StateCandidates:
         :meth:`PositionTable.attempt`. Those of one address are added one after the other."""
         at: cython.Py_ssize_t
         i: cython.int
-        same: cython.bint
         caller: cython.ulonglong
         cfa: cython.ulonglong
         level: cython.int
@@ -83,22 +82,14 @@ class StateCandidates:
         cfa = self.steps.registers.values[RSP]
         if slot and cfa != slot + 8:
             return CallLevel.IMPOSSIBLE
-        for at in range(self.count):
-            same = (
-                self.found[at].caller == caller
-                and self.found[at].cfa == cfa
-                and self.found[at].returned == self.returned
-            )
-            for i in range(self.returned):
-                same = same and self.found[at].sites[i] == self.sites[i]
-            if same:
-                self.found[at].level = max(level, self.found[at].level)
-                self.found[at].weight += weight
-                self.found[at].distance = min(distance, self.found[at].distance)
+        at = self._with_callers(caller, cfa)
+        if at >= 0:
+            self.found[at].level = max(level, self.found[at].level)
+            self.found[at].weight += weight
+            self.found[at].distance = min(distance, self.found[at].distance)
+            if weight <= self.found[at].position_weight:
                 self.last = at
-                if weight <= self.found[at].position_weight:
-                    return level
-                break
+                return level
         else:
             if self.count == CANDIDATES or self.steps.next_is_false():
                 return CallLevel.IMPOSSIBLE
@@ -120,33 +111,42 @@ class StateCandidates:
             self.found[at].functions[i] = self.functions[i]
         return level
 
-    def reached_by(
-        self, position: cython.Py_ssize_t, base: cython.ulonglong, function: cython.uint, like: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """The candidate that a position leads to, after the same returns as one of them; -1 without one."""
+    def _with_callers(self, caller: cython.ulonglong, cfa: cython.ulonglong) -> cython.Py_ssize_t:
+        """The candidate with this caller and call frame address, after returns to the calls at hand; -1 without one."""
         at: cython.Py_ssize_t
         i: cython.int
         same: cython.bint
-        self.steps.restore()
-        if self.positions.attempt(position, base, function) == CallLevel.IMPOSSIBLE:
-            return -1
         for at in range(self.count):
             same = (
-                self.found[at].caller == self.steps.registers.values[RIP]
-                and self.found[at].cfa == self.steps.registers.values[RSP]
-                and self.found[at].returned == self.found[like].returned
+                self.found[at].caller == caller
+                and self.found[at].cfa == cfa
+                and self.found[at].returned == self.returned
             )
-            for i in range(self.found[like].returned):
-                same = same and self.found[at].sites[i] == self.found[like].sites[i]
+            for i in range(self.returned):
+                same = same and self.found[at].sites[i] == self.sites[i]
             if same:
                 return at
         return -1
 
-    def keep(self, candidate: cython.Py_ssize_t, share: cython.ulonglong, whole: cython.ulonglong) -> cython.int:
+    def reached_by(
+        self, position: cython.Py_ssize_t, base: cython.ulonglong, function: cython.uint, like: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The candidate with the callers that a position gives after the same returns as of candidate ``like``; -1
+        without one."""
+        i: cython.int
+        self.returned = self.found[like].returned
+        for i in range(self.returned):
+            self.sites[i] = self.found[like].sites[i]
+        self.steps.restore()
+        if self.positions.attempt(position, base, function) == CallLevel.IMPOSSIBLE:
+            return -1
+        return self._with_callers(self.steps.registers.values[RIP], self.steps.registers.values[RSP])
+
+    def keep(self, candidate: cython.Py_ssize_t, share: cython.double) -> cython.int:
         """Keep that share of the paths to a candidate; none: it is impossible."""
         if share == 0:
             self.found[candidate].level = CallLevel.IMPOSSIBLE
-        self.found[candidate].weight = self.found[candidate].weight * share // max(1, whole)
+        self.found[candidate].weight = cython.cast(cython.ulonglong, self.found[candidate].weight * share)
         return 0
 
     def drop_impossible(self) -> cython.int:

@@ -137,7 +137,7 @@ class SymbolicState:
             self._conditions, self._compared, self._symbols = list(other._conditions), other._compared, other._symbols
 
     def facts(self) -> Facts | None:
-        """What is known here; None if that is nothing."""
+        """The facts at this place; None without any."""
         uses: dict[int, int] = {}
         for value in self.registers:
             uses[value[0]] = uses.get(value[0], 0) + 1

@@ -176,6 +176,7 @@ def walk_samples(
         walker = Walker(rules, register_words, walking.limits, innermost_only=not walking.callers)
         walker.set_samples(records.samples, spaces.space_of, spaces.kernel_of, selected)
         walker.live.read_with(walking.memory)
+        walker.exact_state.decides_again = True
         return walker
 
     walkers = [new_walker() for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)]
@@ -185,8 +186,6 @@ def walk_samples(
         reach = reach_of(data, list(spans(data, records)), new_walker(), records.samples.misc, selected)
         for walker in walkers:
             walker.exact_state.look_within(reach)
-    for walker in walkers:
-        walker.exact_state.decides_again = True
     logs = walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history
     for walker in walkers:
         if later is not None:

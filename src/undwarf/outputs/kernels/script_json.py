@@ -117,16 +117,9 @@ class ScriptJson:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(text=Text)
     def count(self, key: cython.Py_ssize_t, value: cython.longlong, is_known: cython.bint) -> cython.int:
         """Append a key and a number; null if it is not known or negative."""
-        text = self.text
-        self.put(text, key)
-        if is_known and value >= 0:
-            text.number(cython.cast(cython.ulonglong, value), 0, 32)
-        else:
-            self.put(text, Fragment.NULL)
-        return 0
+        return self.word(key, cython.cast(cython.ulonglong, value), is_known and value >= 0)
 
     @cython.cfunc
     @cython.exceptval(-1)
