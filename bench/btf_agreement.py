@@ -69,13 +69,13 @@ def leaf(one: dict[str, object]) -> str:
     return str(one["field"] or "").rpartition(".")[2].replace("[]", "")
 
 
-def compare(truth: dict[str, object], told: dict[str, object]) -> str:
+def compare(truth: dict[str, object], answer: dict[str, object]) -> str:
     """How an answer from BTF relates to DWARF's."""
     if truth["type"] is None:
         return "no data" if truth["how"] else "DWARF unknown"
-    if (truth["type"], truth["offset_bytes"]) == (told["type"], told["offset_bytes"]):
+    if (truth["type"], truth["offset_bytes"]) == (answer["type"], answer["offset_bytes"]):
         return "same"
-    return "nested" if leaf(truth) == leaf(told) or not told["field"] else "other"
+    return "nested" if leaf(truth) == leaf(answer) or not answer["field"] else "other"
 
 
 def main() -> int:

@@ -67,7 +67,7 @@ def compare(source: Path, ways: list[str], options: argparse.Namespace, director
         differing += len(pairs)
         print(f"  {way}: {len(pairs) or 'none'} differ", flush=True)
         for one, other in pairs[: options.show]:
-            print(f"    {one['address']} {one['instruction']}: {told(one)}; here {told(other)}")
+            print(f"    {one['address']} {one['instruction']}: {in_words(one)}; here {in_words(other)}")
     return differing
 
 
@@ -109,7 +109,7 @@ def answers(binary: Path, code: str) -> list[dict[str, object]]:
     return found
 
 
-def told(one: dict[str, object]) -> str:
+def in_words(one: dict[str, object]) -> str:
     return f"{one['type']} {one['field']}" if one["type"] else f"{one['reason']}"
 
 

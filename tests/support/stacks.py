@@ -4,21 +4,20 @@ from click.testing import CliRunner
 from tests.support.documents import document
 
 from undwarf.cli.main import undwarf
+from undwarf.outputs.schemas.stack import Thread
 
 
-def shown(target: object, *options: str) -> list[dict[str, object]]:
+def shown(target: object, *options: str) -> list[Thread]:
     done = CliRunner().invoke(undwarf, ["stack", "--json", *options, str(target)], catch_exceptions=False)
-    threads: list[dict[str, object]] = document(done.stdout)["threads"]
+    threads: list[Thread] = document(done.stdout)["threads"]
     return threads
 
 
-def functions(thread: dict[str, object]) -> list[str]:
-    return [frame["sym"] for frame in thread["frames"]]  # type: ignore[attr-defined]
+def functions(thread: Thread) -> list[str | None]:
+    return [frame["sym"] for frame in thread["frames"]]
 
 
-def rests_in_main(found: list[dict[str, object]]) -> bool:
+def rests_in_main(found: list[Thread]) -> bool:
     """Whether a sleeper's functions are there, whatever of the C library it is in."""
-    frames = found[0]["frames"]
-    assert isinstance(frames, list)
-    own = [frame["sym"] for frame in frames if "libc" not in frame["dso"]]
+    own = [frame["sym"] for frame in found[0]["frames"] if "libc" not in (frame["dso"] or "")]
     return own[:2] == ["rests", "main"]

@@ -99,8 +99,8 @@ def test_info_shows_what_is_not_read(spe: Path) -> None:
     shown = CliRunner().invoke(undwarf, ["info", str(spe)]).output
     assert "Arm's SPE writes its samples to the AUX area, which is not read; they have no stack (4,096 bytes)" in shown
     assert "→ perf inject --itrace" in shown
-    told = json.loads(CliRunner().invoke(undwarf, ["info", "--json", str(spe)]).output)
-    assert [(note["kind"], note["size_bytes"]) for note in told["notes"]] == [("trace", AUX_BYTES)]
+    document = json.loads(CliRunner().invoke(undwarf, ["info", "--json", str(spe)]).output)
+    assert [(note["kind"], note["size_bytes"]) for note in document["notes"]] == [("trace", AUX_BYTES)]
 
 
 def test_samples_of_pebs_via_pt_are_in_the_leaders_trace(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class ExportThread(NamedTuple):
 
     @property
     def known(self) -> dict[str, str | int]:
-        """What is known of ``name``, ``pid`` and ``tid``."""
+        """``name``, ``pid`` and ``tid``, as far as they are known."""
         known: dict[str, str | int] = {} if self.name == labels.UNKNOWN else {"name": self.name}
         return known | {key: value for key, value in (("pid", self.pid), ("tid", self.tid)) if value >= 0}
 

@@ -129,7 +129,7 @@ def test_a_call_of_a_bad_pointer_is_unwound_from_the_signal_stack(tmp_path: Path
     at = names.index("calls")
     assert names[at : at + 5] == ["calls"] * 4 + ["main"]
     assert names[at - 1] is None
-    assert thread["frames"][at - 1]["ip"] == "0x0"  # type: ignore[index]
+    assert thread["frames"][at - 1]["ip"] == "0x0"
     assert thread["incomplete"] is None
 
 

@@ -30,7 +30,7 @@ _RESOURCES, _DICTIONARY = 1, 2
 _MAPPING, _LOCATION, _FUNCTION, _LINK, _STRING, _ATTRIBUTE, _STACK = range(1, 8)
 _UNITS = {"ns": "nanoseconds", "samples": "1"}
 _THREAD = {"name": "thread.name", "pid": "process.pid", "tid": "thread.id"}
-"""By what is known of a thread: the name of its attribute."""
+"""The attribute that has each property of a thread."""
 
 
 class _Strings:
