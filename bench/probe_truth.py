@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import WHOLE, StopReason
 
@@ -106,7 +106,7 @@ def record(folder: Path, name: str, rounds: int) -> Path:
 def truths(path: Path, names: list[str]) -> dict[int, list[str]]:
     """By the time of a sample the functions on the shadow stack, from `main` on; none where the dump ends before."""
     found: dict[int, list[str]] = {}
-    with undwarf.open(path) as recording:
+    with open_recording(path, format="perf.data") as recording:
         samples = recording.records.samples
         rows = list(zip(samples.time, samples.position, samples.stack_at, strict=True))
     data = path.read_bytes()
@@ -125,7 +125,7 @@ def truths(path: Path, names: list[str]) -> dict[int, list[str]]:
 
 def of_undwarf(path: Path, names: set[str], stops: Counter[str]) -> Iterator[tuple[int, Chain, bool, list[str]]]:
     """(time, functions from the outermost on, whether the stack claims to be whole, inferred callers) by sample."""
-    with undwarf.open(path) as recording:
+    with open_recording(path, format="perf.data") as recording:
         for sample in recording.profile(inline=False).samples:
             known = [
                 one
