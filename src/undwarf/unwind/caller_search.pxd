@@ -21,6 +21,8 @@ cdef class CallerSearch:
     cdef CallCounts counts_of_calls
     # The functions that return addresses on the stack name, by their frames and the images of the process.
     cdef IntMap called
+    # By function, whether it may call itself.
+    cdef IntMap recursive
     # Tables of calls, by the function that they are in and the one they may enter, numbered, and the images of the
     # process.
     cdef IntMap pairs
@@ -38,6 +40,7 @@ cdef class CallerSearch:
     cdef int scan_stack(self) except? -1 nogil
     cdef int search(self, unsigned int function, int distance, int reach, int level, unsigned long long weight) except? -1 nogil
     cdef bint is_recursive(self, unsigned int function) except? -1 nogil
+    cdef bint _calls_itself(self, unsigned int function) except? -1
     cdef int _try_call(
         self, Py_ssize_t call, unsigned long long slot, int distance, int reach, int level, unsigned long long weight
     ) except? -1 nogil

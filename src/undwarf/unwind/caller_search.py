@@ -52,7 +52,7 @@ class CallerSearch:
         self.candidates = candidates
         self.words = 0
         self.counts_of_calls = None
-        self.called, self.pairs, self.tables = IntMap(), IntMap(), IntMap()
+        self.called, self.pairs, self.tables, self.recursive = IntMap(), IntMap(), IntMap(), IntMap()
         self.images, self.addresses, self.functions = zeros("I", 64), zeros("Q", 64), zeros("I", 64)
         self.levels, self.firsts, self.counts = zeros("B", 64), zeros("I", 64), zeros("I", 64)
         self.used = 0
@@ -114,9 +114,17 @@ class CallerSearch:
         return 0
 
     def is_recursive(self, function: cython.uint) -> cython.bint:
-        """Whether a function may call itself."""
-        calls: cython.uint = self.counts[self._calls(function, function)]
-        return calls > 0
+        """Whether a function may call itself, without a detour through other images."""
+        known: cython.longlong = self.recursive.get(function)
+        if known < 0:
+            with cython.gil:
+                known = self._calls_itself(function)
+            self.recursive.put(function, cython.cast(cython.uint, known))
+        return known > 0
+
+    def _calls_itself(self, function: cython.uint) -> cython.bint:
+        image, start = self.steps.function_images[function], self.steps.function_starts[function]
+        return len(self.steps.rules.source.code_evidence.calls_within(image, start, image, start, ())) > 0
 
     def _try_call(
         self, call: cython.Py_ssize_t, slot: cython.ulonglong, distance: cython.int, reach: cython.int,
