@@ -110,7 +110,8 @@ class CallCounts:
         if not self.by_function:
             self._index()
         found = self.by_function.get((image, start), {})
-        return sorted(found, key=lambda caller: (-found[caller], caller))[:most]
+        # Numbers of frames depend on which thread found them first.
+        return sorted(found, key=lambda caller: (-found[caller], self.image[caller], self.address[caller]))[:most]
 
     @cython.locals(caller=cython.Py_ssize_t, at=cython.uint)
     def _index(self) -> None:

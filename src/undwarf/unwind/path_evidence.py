@@ -19,7 +19,7 @@ MOST_FACTS = 2
 MAX_RETURNS = 8
 """Series of calls returned to that are followed for one sample; the states after others keep their weight. Without a
 limit 0.03 % more of all stacks are equal, at up to twice the time."""
-MAX_ENDS = 4096
+MAX_ENDS = 32768
 """Addresses whose paths' ends are kept."""
 REGISTERS = cython.declare(cython.int, 16)
 
