@@ -1,5 +1,6 @@
 // The page: its state, its data, and the views that share them.
 
+import { Entities } from "./entities.js";
 import { Parts } from "./parts.js";
 import { Profile } from "./profile.js";
 import { SELECTING, select } from "./selection.js";
@@ -21,6 +22,7 @@ export class App {
   constructor(profile, parts) {
     this.profile = profile;
     this.parts = parts;
+    this.entities = new Entities(profile);
     this.state = new State();
     /** @type {import("./selection.js").Selection | null} */
     this.selected = null;

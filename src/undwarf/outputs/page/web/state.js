@@ -17,6 +17,10 @@
  * @property {"callees" | "callers" | "sandwich"} tree from the root down, from the hot functions up, or both of one function
  * @property {"heavy" | "time"} order of siblings
  * @property {boolean} recursion whether direct and indirect recursion is merged
+ * @property {boolean} byThread whether threads are rows of the flame graph
+ * @property {"kind" | "module" | "self"} colour what colours of the flame graph mean
+ * @property {"process" | "thread" | "cpu" | "none"} lanes of the time line; none: folded away
+ * @property {[number, number] | null} span the part of time that the time line shows
  * @property {string[]} zoom the path of the frame that fills the width: keys of frames, root first
  * @property {string | null} chosen key of the chosen function: "name@image"; for the sandwich, code and the details
  * @property {"functions" | "images" | "threads" | "lines" | "types"} table
@@ -41,6 +45,10 @@ export const DEFAULTS = {
   tree: "callees",
   order: "heavy",
   recursion: false,
+  byThread: false,
+  colour: "kind",
+  lanes: "process",
+  span: null,
   zoom: [],
   chosen: null,
   table: "functions",
@@ -84,6 +92,8 @@ const CHOICES = {
   draw: ["flame", "icicle"],
   tree: ["callees", "callers", "sandwich"],
   order: ["heavy", "time"],
+  colour: ["kind", "module", "self"],
+  lanes: ["process", "thread", "cpu", "none"],
   table: ["functions", "images", "threads", "lines", "types"],
 };
 
@@ -107,7 +117,7 @@ function readValue(name, text) {
   if (!Array.isArray(value)) return undefined;
   if (name === "zoom") return value.every((one) => typeof one === "string") ? value : undefined;
   if (!value.every(isNumber)) return undefined;
-  return name !== "range" || (value.length === 2 && value[0] <= value[1]) ? value : undefined;
+  return (name !== "range" && name !== "span") || (value.length === 2 && value[0] <= value[1]) ? value : undefined;
 }
 
 /** The view that is shown; it tells listeners what changed, and writes the address. */
