@@ -13,7 +13,7 @@ import { NONE } from "./decode.js";
  */
 
 /** Names of the properties that a selection depends on. */
-export const SELECTING = ["measure", "weight", "range", "processes", "threads", "cpus", "idle"];
+export const SELECTING = ["measure", "weight", "range", "processes", "threads", "cpus", "gaps", "idle"];
 
 /**
  * @param {Profile} profile
@@ -34,6 +34,7 @@ export function select(profile, view) {
     threads[i] = wanted ? 1 : 0;
   });
   const cpus = view.cpus.length ? new Set(view.cpus) : null;
+  const gaps = view.gaps.length ? new Set(view.gaps) : null;
   const [from, to] = view.range ?? [0, NONE];
   const weight = view.weight === "samples" ? row.count : row.weight;
   const chosen = new Uint8Array(rows);
@@ -43,6 +44,7 @@ export function select(profile, view) {
   for (let i = 0; i < rows; i++) {
     if (!events[row.event[i]] || !threads[row.thread[i]] || row.time[i] < from || row.time[i] > to) continue;
     if (cpus && !cpus.has(row.cpu[i])) continue;
+    if (gaps && !gaps.has(row.gap[i])) continue;
     chosen[i] = 1;
     total += weight[i];
     if (row.node[i] === NONE) rootless += weight[i];

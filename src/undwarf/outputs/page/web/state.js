@@ -9,6 +9,7 @@
  * @property {number[]} processes indices; empty: all
  * @property {number[]} threads indices; empty: all
  * @property {number[]} cpus empty: all
+ * @property {number[]} gaps indices: only stacks that end for one of these reasons; empty: all
  * @property {boolean} idle whether the kernel's idle tasks count
  * @property {string} search regular expression
  * @property {string} hide regular expression: frames with this name or image are left out, their weight goes to the caller
@@ -33,6 +34,7 @@ export const DEFAULTS = {
   processes: [],
   threads: [],
   cpus: [],
+  gaps: [],
   idle: false,
   search: "",
   hide: "",
