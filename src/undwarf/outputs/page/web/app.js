@@ -1,5 +1,6 @@
 // The page: its state, its data, and the views that share them.
 
+import { Entities } from "./entities.js";
 import { Header } from "./header.js";
 import { Keys } from "./keys.js";
 import { SELECTING, select } from "./selection.js";
@@ -23,6 +24,7 @@ export class App {
   constructor(profile, parts) {
     this.profile = profile;
     this.parts = parts;
+    this.entities = new Entities(profile);
     this.state = new State();
     const { view } = this.state;
     if (view.measure >= profile.measures.length) view.measure = 0;

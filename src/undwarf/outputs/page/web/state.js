@@ -18,6 +18,10 @@
  * @property {"callees" | "callers" | "sandwich"} tree from the root down, from the hot functions up, or both of one function
  * @property {"heavy" | "time"} order of siblings
  * @property {boolean} recursion whether direct and indirect recursion is merged
+ * @property {boolean} byThread whether threads are rows of the flame graph
+ * @property {"kind" | "module" | "self"} colour what colours of the flame graph mean
+ * @property {"process" | "thread" | "cpu" | "none"} lanes of the time line; none: folded away
+ * @property {[number, number] | null} span the part of time that the time line shows
  * @property {string[]} zoom the path of the frame that fills the width: keys of frames, root first
  * @property {string | null} chosen key of the chosen function: "name@image"; for the sandwich, code and the details
  * @property {"functions" | "images" | "threads" | "lines" | "types"} table
@@ -43,6 +47,10 @@ export const DEFAULTS = {
   tree: "callees",
   order: "heavy",
   recursion: false,
+  byThread: false,
+  colour: "kind",
+  lanes: "process",
+  span: null,
   zoom: [],
   chosen: null,
   table: "functions",
@@ -86,6 +94,8 @@ const CHOICES = {
   draw: ["flame", "icicle"],
   tree: ["callees", "callers", "sandwich"],
   order: ["heavy", "time"],
+  colour: ["kind", "module", "self"],
+  lanes: ["process", "thread", "cpu", "none"],
   table: ["functions", "images", "threads", "lines", "types"],
 };
 
@@ -109,7 +119,7 @@ function readValue(name, text) {
   if (!Array.isArray(value)) return undefined;
   if (name === "zoom") return value.every((one) => typeof one === "string") ? value : undefined;
   if (!value.every(isNumber)) return undefined;
-  return name !== "range" || (value.length === 2 && value[0] <= value[1]) ? value : undefined;
+  return (name !== "range" && name !== "span") || (value.length === 2 && value[0] <= value[1]) ? value : undefined;
 }
 
 /** The view that is shown; it tells listeners what changed, and writes the address. */
@@ -118,6 +128,9 @@ export class State {
     this.view = fromAddress(location.hash);
     /** @type {((changed: Set<string>) => void)[]} */
     this.listeners = [];
+    /** Number of views in the browser's history before this one. @type {number} */
+    this.steps = history.state?.steps ?? 0;
+    window.addEventListener("popstate", () => (this.steps = history.state?.steps ?? 0));
     window.addEventListener("hashchange", () => {
       if (location.hash.slice(1) !== toAddress(this.view)) this.take(fromAddress(location.hash));
     });
@@ -133,7 +146,8 @@ export class State {
     const address = toAddress(next);
     if (address === toAddress(this.view)) return;
     const url = address ? `#${address}` : location.pathname + location.search;
-    history[replace ? "replaceState" : "pushState"](null, "", url);
+    if (!replace) this.steps++;
+    history[replace ? "replaceState" : "pushState"]({ steps: this.steps }, "", url);
     this.take(next);
   }
 
