@@ -8,7 +8,7 @@ import { Entities } from "../../src/undwarf/outputs/page/web/entities.js";
 import { select } from "../../src/undwarf/outputs/page/web/selection.js";
 import { profileOf, randomSamples } from "./profiles.js";
 
-const VIEW = { measure: 0, weight: "period", range: null, processes: [], threads: [], cpus: [], idle: false, focus: "", hide: "" };
+const VIEW = { measure: 0, weight: "period", range: null, processes: [], threads: [], cpus: [], gaps: [], idle: false, focus: "", hide: "" };
 const PLAIN = { hidden: null, recursion: false, processes: false, threads: false };
 const THREADS = [0, 1, 2].map((i) => ({ tid: 10 + i, process: i % 2, name: `t${i}`, idle: false }));
 const PROCESSES = [0, 1].map((i) => ({ pid: 100 + i, name: `p${i}` }));
@@ -236,9 +236,10 @@ test("a search counts each stack once", () => {
   assert.equal(result.functions, 2);
 });
 
-test("what is not a regular expression is searched for as it is", () => {
-  const { entities } = made([{ stack: ["f(int@x", "g@x"] }]);
-  assert.deepEqual([...entities.matching("f(int")].slice(0, 2), [1, 0]);
+test("a wrong regular expression counts as none", () => {
+  const { entities, selection } = made([{ stack: ["f@x", "g@x"], weight: 7 }], { view: { focus: "f(", hide: "[" } });
+  assert.equal(entities.matching("f("), null);
+  assert.equal(selection.total, 7);
 });
 
 test("idle threads do not count until they are asked for", () => {

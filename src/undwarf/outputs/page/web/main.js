@@ -3,8 +3,10 @@
 import { App } from "./app.js";
 import { Parts } from "./parts.js";
 import { Profile } from "./profile.js";
+import { startTheme } from "./theme.js";
 
 async function start() {
+  startTheme();
   const parts = new Parts();
   const part = await parts.get("profile");
   if (!part) throw new Error("the page has no profile");

@@ -16,7 +16,7 @@ import { NONE } from "./decode.js";
  */
 
 /** Names of the properties that a selection depends on. */
-export const SELECTING = ["measure", "weight", "range", "processes", "threads", "cpus", "idle", "focus", "hide"];
+export const SELECTING = ["measure", "weight", "range", "processes", "threads", "cpus", "gaps", "idle", "focus", "hide"];
 
 /**
  * @param {Profile} profile
@@ -32,6 +32,7 @@ export function select(profile, view, entities) {
   const threads = threadsOf(profile, view);
   const cpus = view.cpus.length ? new Uint8Array(0x10000) : null;
   if (cpus) for (const cpu of view.cpus) cpus[cpu] = 1;
+  const gaps = view.gaps.length ? new Set(view.gaps) : null;
   const focus = focused(profile, view, entities);
   const [from, to] = view.range ?? [0, NONE];
   const weight = view.weight === "samples" ? row.count : row.weight;
@@ -45,7 +46,7 @@ export function select(profile, view, entities) {
   const first = view.range ? firstAt(row.time, from) : 0;
   const last = view.range ? firstAt(row.time, to + 1) : rows;
   for (let i = first; i < last; i++) {
-    if (!events[row.event[i]] || (cpus && !cpus[row.cpu[i]])) continue;
+    if (!events[row.event[i]] || (cpus && !cpus[row.cpu[i]]) || (gaps && !gaps.has(row.gap[i]))) continue;
     const wanted = threads[row.thread[i]];
     if (!wanted) continue;
     if (wanted === IDLE) {

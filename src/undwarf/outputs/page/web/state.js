@@ -9,6 +9,7 @@
  * @property {number[]} processes indices; empty: all
  * @property {number[]} threads indices; empty: all
  * @property {number[]} cpus empty: all
+ * @property {number[]} gaps indices: only stacks that end for one of these reasons; empty: all
  * @property {boolean} idle whether the kernel's idle tasks count
  * @property {string} search regular expression
  * @property {string} hide regular expression: frames with this name or image are left out, their weight goes to the caller
@@ -37,6 +38,7 @@ export const DEFAULTS = {
   processes: [],
   threads: [],
   cpus: [],
+  gaps: [],
   idle: false,
   search: "",
   hide: "",
@@ -126,6 +128,9 @@ export class State {
     this.view = fromAddress(location.hash);
     /** @type {((changed: Set<string>) => void)[]} */
     this.listeners = [];
+    /** Number of views in the browser's history before this one. @type {number} */
+    this.steps = history.state?.steps ?? 0;
+    window.addEventListener("popstate", () => (this.steps = history.state?.steps ?? 0));
     window.addEventListener("hashchange", () => {
       if (location.hash.slice(1) !== toAddress(this.view)) this.take(fromAddress(location.hash));
     });
@@ -141,7 +146,8 @@ export class State {
     const address = toAddress(next);
     if (address === toAddress(this.view)) return;
     const url = address ? `#${address}` : location.pathname + location.search;
-    history[replace ? "replaceState" : "pushState"](null, "", url);
+    if (!replace) this.steps++;
+    history[replace ? "replaceState" : "pushState"]({ steps: this.steps }, "", url);
     this.take(next);
   }
 
