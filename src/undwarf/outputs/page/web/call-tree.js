@@ -172,7 +172,7 @@ export function mergeStacks(profile, entities, merging) {
       if (merging.processes && process !== undefined && process < profile.processes.length)
         base = add(base, entities.firstProcess + process);
       if (merging.threads && thread < threads) base = add(base, entities.firstThread + thread);
-      if (number) base = add(base, entities.firstGap + number);
+      if (number && profile.gaps[number].kind === "early") base = add(base, entities.firstGap + number);
       bases.set(key, base);
     }
     return base;
