@@ -40,7 +40,7 @@ export class App {
 
   /** The rows that the state selects. */
   get selection() {
-    this.selected ??= select(this.profile, this.state.view);
+    this.selected ??= select(this.profile, this.state.view, this.entities);
     return this.selected;
   }
 

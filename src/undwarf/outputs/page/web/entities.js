@@ -124,28 +124,29 @@ export class Entities {
   }
 
   /**
-   * Which entities have a name, or an image, that a regular expression finds: 1 for each of them; null without an expression.
+   * Which entities have a name, or an image, that a regular expression finds: 1 for each of them; null without an expression, or
+   * with a wrong one.
    * @param {string} pattern
    * @returns {Uint8Array | null}
    */
   matching(pattern) {
-    if (!pattern) return null;
     const wanted = expression(pattern);
+    if (!wanted) return null;
     const images = this.profile.images.map((image, i) => wanted.test(this.imageLabels[i]) || wanted.test(image.path));
     return Uint8Array.from(this.names, (name, i) => (wanted.test(name) || (this.image[i] !== NONE && images[this.image[i]]) ? 1 : 0));
   }
 }
 
 /**
- * A regular expression without regard to case unless it has capitals; what is not a valid one is searched for as it is.
+ * A regular expression without regard to case unless it has capitals; null for an empty or a wrong one.
  * @param {string} pattern
  */
 export function expression(pattern) {
-  const flags = /\p{Lu}/u.test(pattern) ? "" : "i";
+  if (!pattern) return null;
   try {
-    return new RegExp(pattern, flags);
+    return new RegExp(pattern, /\p{Lu}/u.test(pattern) ? "" : "i");
   } catch {
-    return new RegExp(literally(pattern), flags);
+    return null;
   }
 }
 
