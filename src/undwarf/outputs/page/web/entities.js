@@ -2,6 +2,7 @@
 // ends early.
 
 import { NONE } from "./decode.js";
+import { formatAddress } from "./format.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -66,7 +67,7 @@ export class Entities {
     for (let i = 0; i < count; i++) {
       const image = profile.function.image[i] < profile.images.length ? profile.function.image[i] : NONE;
       const name = profile.functionNames[i];
-      const start = `${image === NONE ? "" : this.imageLabels[image]}+0x${profile.function.address[i].toString(16)}`;
+      const start = `${image === NONE ? "" : this.imageLabels[image]}+${formatAddress(profile.function.address[i])}`;
       const kind = kindOf(image);
       const bare = name === null || name === undefined;
       this.ofFunction[i] = add(bare ? start : name, image, bare && kind !== KIND.kernel ? KIND.unnamed : kind, i);
