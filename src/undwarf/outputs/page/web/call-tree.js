@@ -11,7 +11,7 @@ import { KIND } from "./entities.js";
 /** Flags of nodes and boxes: it stands for an inlined function, for one that is not, for several lines, for a guessed frame. */
 export const INLINED = 1;
 export const CALLED = 2;
-export const LINES = 4;
+export const OTHER_LINES = 4;
 export const GUESSED = 8;
 
 /** Numbers by pairs of numbers: a hash table without deletion. */
@@ -153,7 +153,7 @@ export function mergeStacks(profile, entities, merging) {
     let flag = (frame.inline[frameNumber] ? INLINED : CALLED) | (frame.flags[frameNumber] & 1 ? GUESSED : 0);
     const one = frames.values[found];
     if (one === NONE) frames.values[found] = frameNumber;
-    else if (frame.line[one] !== frame.line[frameNumber] || frame.file[one] !== frame.file[frameNumber]) flag |= LINES;
+    else if (frame.line[one] !== frame.line[frameNumber] || frame.file[one] !== frame.file[frameNumber]) flag |= OTHER_LINES;
     flags.values[found] |= flag;
     return found;
   };
@@ -558,7 +558,7 @@ function addNode(sum, shape, weights, node) {
 function addFrame(sum, shape, node) {
   sum.flags |= shape.flags[node];
   if (sum.frame === NONE) sum.frame = shape.frame[node];
-  else if (shape.frame[node] !== NONE && shape.frame[node] !== sum.frame) sum.flags |= LINES;
+  else if (shape.frame[node] !== NONE && shape.frame[node] !== sum.frame) sum.flags |= OTHER_LINES;
 }
 
 /** Stacks on their way to their roots: the node at which each is, its weight and samples. @typedef {{node: Uint32Array, weight: Float64Array, samples: Float64Array}} Paths */

@@ -2,6 +2,7 @@
 // ends early.
 
 import { NONE } from "./decode.js";
+import { formatAddress } from "./format.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -66,7 +67,7 @@ export class Entities {
     for (let i = 0; i < count; i++) {
       const image = profile.function.image[i] < profile.images.length ? profile.function.image[i] : NONE;
       const name = profile.functionNames[i];
-      const start = `${image === NONE ? "" : this.imageLabels[image]}+${hexadecimal(profile.function.address[i])}`;
+      const start = `${image === NONE ? "" : this.imageLabels[image]}+${formatAddress(profile.function.address[i])}`;
       const kind = kindOf(image);
       const bare = name === null || name === undefined;
       this.ofFunction[i] = add(bare ? start : name, image, bare && kind !== KIND.kernel ? KIND.unnamed : kind, i);
@@ -165,12 +166,4 @@ function imageLabels(profile) {
     else paths.set(image.name, new Set([image.path]));
   }
   return profile.images.map((image) => (/** @type {Set<string>} */ (paths.get(image.name)).size > 1 ? image.path : image.name));
-}
-
-/**
- * An address of the data as text. Kernel addresses come without their upper bits, so that they are exact.
- * @param {number} address
- */
-export function hexadecimal(address) {
-  return address < 2 ** 51 ? `0x${address.toString(16)}` : `0x${(BigInt(address) + 0xfff0000000000000n).toString(16)}`;
 }

@@ -2,9 +2,10 @@
 
 import { NONE } from "./decode.js";
 import { h } from "./elements.js";
-import { GUESSED, INLINED, CALLED, LINES, isFunction } from "./call-tree.js";
+import { GUESSED, INLINED, CALLED, OTHER_LINES, isFunction } from "./call-tree.js";
 import { literally } from "./entities.js";
-import { csvOf, foldedOf, saveBlob, saveText, svgOf } from "./export.js";
+import { csvText, offerFile } from "./csv.js";
+import { foldedOf, saveBlob, svgOf } from "./export.js";
 import { KIND_LABELS, Palette } from "./flame-colors.js";
 import { axisTicks, isMerged, place } from "./flame-layout.js";
 import { Tooltip, closeMenu, openMenu } from "./flame-menu.js";
@@ -427,7 +428,7 @@ export class FlameView {
     if (frame === NONE || profile.frame.file[frame] >= profile.files.length) return "";
     const file = safeText(profile.files[profile.frame.file[frame]]);
     const line = profile.frame.line[frame];
-    return `${file}${line ? `:${line}` : ""}${boxes.flags[box] & LINES ? " and other lines" : ""}`;
+    return `${file}${line ? `:${line}` : ""}${boxes.flags[box] & OTHER_LINES ? " and other lines" : ""}`;
   }
 
   /** One line about a box. @param {{pane: number, box: number, count: number, weight?: number}} one */
@@ -1180,7 +1181,7 @@ export class FlameView {
     const { theme } = palette;
     const title = `${this.app.profile.title}: ${this.notes().join(", ")}`;
     const look = { width, height: Math.max(1, height), title, text: theme.text, back: theme.back, edge: theme.edge, ink: theme.ink };
-    saveText(`${this.fileName}.svg`, "image/svg+xml", svgOf(drawn, look));
+    offerFile(`${this.fileName}.svg`, "image/svg+xml", svgOf(drawn, look));
   }
 
   exportPng() {
@@ -1202,7 +1203,7 @@ export class FlameView {
   }
 
   exportFolded() {
-    saveText(`${this.fileName}.folded`, "text/plain", foldedOf(this.trees.stacks()));
+    offerFile(`${this.fileName}.folded`, "text/plain", foldedOf(this.trees.stacks()));
   }
 
   exportCsv() {
@@ -1210,10 +1211,10 @@ export class FlameView {
     const { totals } = this.trees;
     const rows = [...Array(entities.functions).keys()].filter((i) => totals.total[i] > 0).sort((a, b) => totals.total[b] - totals.total[a] || a - b);
     const share = (/** @type {number} */ value) => Number((value / selection.total).toFixed(6));
-    saveText(
+    offerFile(
       `${this.fileName}.csv`,
       "text/csv",
-      csvOf([
+      csvText([
         ["function", "image", "self", "self share", "total", "total share", "samples"],
         ...rows.map((i) => [entities.names[i], entities.imageName(i), totals.self[i], share(totals.self[i]), totals.total[i], share(totals.total[i]), totals.samples[i]]),
       ]),

@@ -87,9 +87,20 @@ export function formatMoment(ns) {
   return `${(ns / 1e9).toFixed(3)}\u00a0s`;
 }
 
-/** @param {number} address */
+/**
+ * An address in hexadecimal. Columns have addresses from 2^63 on as negative numbers.
+ * @param {number} address
+ */
 export function formatAddress(address) {
-  return `0x${address.toString(16)}`;
+  return `0x${BigInt.asUintN(64, BigInt(address)).toString(16)}`;
+}
+
+/**
+ * The number of a hexadecimal address, as columns have it.
+ * @param {string} text without "0x"
+ */
+export function parseAddress(text) {
+  return /^[0-9a-f]{1,16}$/i.test(text) ? Number(BigInt.asIntN(64, BigInt(`0x${text}`))) : NaN;
 }
 
 // Control characters, marks of direction, and what else is invisible or moves other text.
