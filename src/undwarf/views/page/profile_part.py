@@ -33,7 +33,8 @@ class PageProfile:
     """The part, and what its numbers are in the ``profile``.
 
     ``functions`` has the profile's functions of each function of the page, ``files`` the number of each source file by
-    its name, ``samples`` (I) a sample of each row. ``quality``: how many stacks are whole.
+    its name, ``samples`` (I) a sample of each row, ``rows`` (I) the row
+    of each sample. ``quality``: how many stacks are whole.
     """
 
     part: Part
@@ -41,6 +42,7 @@ class PageProfile:
     functions: list[list[int]]
     files: dict[str, int]
     samples: memoryview
+    rows: memoryview
     measures: list[Measure]
     quality: UnwindQuality
 
@@ -145,6 +147,7 @@ def profile_part(
         frames.functions_of,
         {name: number for number, name in enumerate(frames.files)},
         rows.sample,
+        rows.row,
         measures,
         quality,
     )
