@@ -211,7 +211,7 @@ export function mergeStacks(profile, entities, merging) {
   const baseOf = (/** @type {number} */ thread, /** @type {number} */ gap) => {
     let base = 0;
     const process = profile.threads[thread]?.process;
-    if (merging.processes && process !== undefined && process < profile.processes.length) base = addBase(base, entities.firstProcess + process);
+    if (merging.processes && process !== undefined && process < profile.processes.length) base = addBase(base, entities.ofProcess[process]);
     if (merging.threads && thread < profile.threads.length) base = addBase(base, entities.firstThread + thread);
     if (gap && profile.gaps[gap].kind === "early") base = addBase(base, entities.firstGap + gap);
     return base;

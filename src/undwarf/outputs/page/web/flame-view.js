@@ -644,7 +644,7 @@ export class FlameView {
       const x = Math.max(0, one.x);
       const wide = Math.min(width, one.x + one.width) - x;
       const y = one.y + dy;
-      const gap = wide > 4 ? 1 : 0;
+      const gap = wide > 12 ? 1 : wide > 4 ? 0.5 : 0;
       if (isMerged(one)) {
         if (wide < 0.3) continue;
         context.fillStyle = theme.grey;
