@@ -279,7 +279,7 @@ export class FlameView {
     if (selection.idle > 0) {
       const share = formatShare(selection.idle / (selection.idle + selection.total));
       this.note.append(
-        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "link", onclick: () => app.state.set({ idle: true }) }, "show")),
+        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "flame-link", onclick: () => app.state.set({ idle: true }) }, "show")),
       );
     }
   }
