@@ -14,6 +14,7 @@ from undwarf.views.page.names import CUT, Images, frames_of, threads_of
 from undwarf.views.page.part import Part
 from undwarf.views.page.row_times import row_times
 from undwarf.views.page.rows import combined, merged, parts_of
+from undwarf.views.page.side_band import Recording, marks_of, runs_of
 from undwarf.views.page.stack_nodes import stack_nodes
 from undwarf.views.report import unit_of_weights
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
@@ -33,7 +34,8 @@ class PageProfile:
     """The part, and what its numbers are in the ``profile``.
 
     ``functions`` has the profile's functions of each function of the page, ``files`` the number of each source file by
-    its name, ``samples`` (I) a sample of each row. ``quality``: how many stacks are whole.
+    its name, ``samples`` (I) a sample of each row, ``rows`` (I) the row
+    of each sample. ``quality``: how many stacks are whole.
     """
 
     part: Part
@@ -41,6 +43,7 @@ class PageProfile:
     functions: list[list[int]]
     files: dict[str, int]
     samples: memoryview
+    rows: memoryview
     measures: list[Measure]
     quality: UnwindQuality
 
@@ -63,10 +66,12 @@ def profile_part(
     served: bool = False,
     dump: int = 8192,
     bounds: Bounds | None = None,
+    source: Recording | None = None,
 ) -> PageProfile:
     """The part of a profile whose samples are in order of time, if they have times.
 
     ``recording``: what the page says of it. ``dump``: the largest recorded stack dump, in bytes, for advice.
+    ``source``: the recording, of which lost records and context switches are shown.
     """
     bounds = bounds or Bounds()
     samples = profile.samples.columns
@@ -77,6 +82,7 @@ def profile_part(
     frames = frames_of(profile, nodes.frame, images)
     threads = threads_of(profile)
     times = row_times(profile)
+    runs = runs_of(source, threads, times) if source is not None else None
     quality = unwind_quality(profile, dump)
     gap, gaps = gaps_of(profile, quality, images)
     event = widen(samples.event)
@@ -108,8 +114,8 @@ def profile_part(
         "processes": threads.processes,
         "threads": threads.threads,
         "gaps": gaps,
-        "marks": [],
-        "switches": None,
+        "marks": marks_of(source.records, times) if source is not None else [],
+        "switches": {"spans": len(runs.columns["run_start"])} if runs is not None else None,
         "origin": _origin(profile),
         "notes": [],
     }
@@ -126,6 +132,8 @@ def profile_part(
             f"{nodes.cut:,} stack nodes with less than {100 * nodes.least:.3g} % of the weight each are not shown one "
             f"by one, but as {CUT}"
         )
+    if runs is not None and runs.left_out:
+        notes.append(f"{runs.left_out:,} of the shortest spans in which threads ran are left out")
     columns = {
         "node_parent": nodes.parent,
         "node_frame": look_up(nodes.frame, frames.number),
@@ -138,6 +146,7 @@ def profile_part(
         "row_gap": narrowed(gap, "H"),
         "row_count": rows.counts,
         "row_weight": rows.weight,
+        **(runs.columns if runs is not None else {}),
     }
     return PageProfile(
         Part("profile", values, columns),
@@ -145,6 +154,7 @@ def profile_part(
         frames.functions_of,
         {name: number for number, name in enumerate(frames.files)},
         rows.sample,
+        rows.row,
         measures,
         quality,
     )

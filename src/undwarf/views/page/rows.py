@@ -14,13 +14,15 @@ _PARTS = (20_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 1)
 
 class Rows(NamedTuple):
     """``key`` (I): the number of each row's combination of what rows have but time and weight; ``time`` (I), ``counts``
-    (I), ``weight`` (Q). ``sample`` (I): one sample of each row. ``span``: in which rows were merged, 0 for none."""
+    (I), ``weight`` (Q). ``sample`` (I): one sample of each row; ``row`` (I): the row of each sample. ``span``: in which
+    rows were merged, 0 for none."""
 
     key: memoryview
     time: memoryview
     counts: memoryview
     weight: memoryview
     sample: memoryview
+    row: memoryview
     span: int
 
 
@@ -47,7 +49,7 @@ def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> 
     """At most ``most`` rows of samples with these keys, times and weights; more if there are more distinct keys."""
     count = len(key)
     if count <= most:
-        return Rows(key, time, memoryview(array("I", [1]) * count), weight, ascending(count), 0)
+        return Rows(key, time, memoryview(array("I", [1]) * count), weight, ascending(count), ascending(count), 0)
     last = max(time)
     for parts in _PARTS:
         span = last // parts + 1
@@ -62,5 +64,6 @@ def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> 
         lower_halves(sums(row, None, len(pairs))),
         sums(row, weight, len(pairs)),
         first_of(row, len(pairs)),
+        row,
         span,
     )
