@@ -184,7 +184,7 @@ test("siblings are drawn heaviest first, side by side", () => {
 test("processes, threads and cut stacks are rows below the stacks", () => {
   const gaps = [
     { reason: "root", description: "", image: null, advice: null },
-    { reason: "no_rule", description: "no unwind rule", image: 0, advice: null },
+    { reason: "no_rule", kind: "early", description: "no unwind rule", image: 0, advice: null },
   ];
   const { entities, shape, weights } = made(
     [

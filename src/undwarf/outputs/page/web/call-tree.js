@@ -172,7 +172,7 @@ export function mergeStacks(profile, entities, merging) {
       if (merging.processes && process !== undefined && process < profile.processes.length)
         base = add(base, entities.firstProcess + process);
       if (merging.threads && thread < threads) base = add(base, entities.firstThread + thread);
-      if (number) base = add(base, entities.firstGap + number);
+      if (number && profile.gaps[number].kind === "early") base = add(base, entities.firstGap + number);
       bases.set(key, base);
     }
     return base;
@@ -778,8 +778,9 @@ export function found(shape, weights, matching) {
 /**
  * The selected rows of each thread that has any, heaviest thread first.
  *
- * A sample stands for the time since the one before it in its thread, but for no more than four times the usual distance:
- * the thread did not run then, or was not measured. Rows that were merged into one span share it by weight.
+ * A sample stands for the time since the one before it in its thread, but for no more than four times the usual distance, or
+ * than its weight if that is time: before, the thread did not run or was not measured. Rows that were merged into one span
+ * share it by weight.
  * @param {Profile} profile
  * @param {Shape} shape
  * @param {Selection} selection
@@ -844,8 +845,12 @@ function laneOf(profile, shape, selection, depths, thread, rows) {
     const now = time[rows[i]];
     let last = i + 1;
     while (last < count && time[rows[last]] === now) last++;
-    const from = Math.max(before, now - (before === -Infinity ? usual : usual * 4));
     const all = weight[last] - weight[i];
+    let longest = before === -Infinity ? usual : usual * 4;
+    for (let k = i; k < last; k++)
+      if (profile.events[profile.row.event[rows[k]]]?.unit === "ns")
+        longest = Math.max(longest, profile.row.weight[rows[k]] / profile.row.count[rows[k]] / (profile.timeUnit ?? 1));
+    const from = Math.max(before, now - longest);
     for (let k = i; k < last; k++) {
       start[k] = from + (now - from) * (all > 0 ? (weight[k] - weight[i]) / all : (k - i) / (last - i));
       end[k] = from + (now - from) * (all > 0 ? (weight[k + 1] - weight[i]) / all : (k + 1 - i) / (last - i));
