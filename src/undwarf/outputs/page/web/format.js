@@ -3,8 +3,6 @@
 /** @type {Record<string, [number, string][]>} factors of units, the largest first */
 const SCALES = {
   ns: [
-    [3.6e12, "h"],
-    [6e10, "min"],
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],
@@ -33,8 +31,8 @@ const COUNTS = [
  * @param {number} value
  */
 function threeDigits(value) {
-  const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return value.toFixed(digits);
+  if (value >= 999.5) return formatCount(value);
+  return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 /**
@@ -97,10 +95,11 @@ export function formatAddress(address) {
 
 /**
  * The number of a hexadecimal address, as columns have it.
- * @param {string} text without "0x"
+ * @param {string | null} text
  */
 export function parseAddress(text) {
-  return /^[0-9a-f]{1,16}$/i.test(text) ? Number(BigInt.asIntN(64, BigInt(`0x${text}`))) : NaN;
+  const digits = (text ?? "").replace(/^0x/, "");
+  return /^[0-9a-f]{1,16}$/i.test(digits) ? Number(BigInt.asIntN(64, BigInt(`0x${digits}`))) : NaN;
 }
 
 // Control characters, marks of direction, and what else is invisible or moves other text.
