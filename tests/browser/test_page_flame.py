@@ -39,8 +39,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def known_profile() -> dict[str, PagePart]:
-    """100 samples of 1 ms: main 100, of which parse 70 (lex 60) and render 25 (draw, in the kernel, 25), and 25 that are
-    idle."""
+    """100 samples of 1 ms: main 100, of which parse 70 (lex 60) and render 25 (draw, in the kernel, 25); 25 are idle."""
     builder = ProfileBuilder("known")
     app = builder.image("app")
     kernel = builder.image("[kernel.kallsyms]", "kernel", "[kernel.kallsyms]")
@@ -156,7 +155,9 @@ def saved(browser: Any, entry: str) -> str:
         if entry in button.text:
             button.click()
             break
-    script = "const done = arguments[0]; const look = () => window.saved !== null ? done(window.saved) : setTimeout(look, 5); look()"
+    script = """const done = arguments[0];
+        const look = () => (window.saved !== null ? done(window.saved) : setTimeout(look, 5));
+        look();"""
     return str(browser.execute_async_script(script))
 
 

@@ -34,7 +34,7 @@ def two_phases() -> dict[str, PagePart]:
     builder = ProfileBuilder("phases")
     app = builder.image("app")
     read, write = builder.function("read", app, 0x1000), builder.function("write", app, 0x1040)
-    builder.events = [{"name": "cpu-clock", "unit": "ns"}, {"name": "cache-misses", "unit": None}]
+    builder.events = [{"name": "cpu-clock", "unit": "ns"}, {"name": "cache-misses", "unit": "events"}]
     builder.measures = [{**event, "events": [i]} for i, event in enumerate(builder.events)]
     builder.threads = [
         {"tid": 10, "process": 0, "name": "reader", "idle": False},

@@ -56,8 +56,8 @@ def show(browser: Any, address: str, view: str = "") -> None:
     browser.get(f"{address}#{view}" if view else address)
     browser.execute_async_script(
         """const done = arguments[0];
-        const look = () => document.documentElement.dataset.ready === "true" || !document.getElementById("problem").hidden
-            ? done() : setTimeout(look, 10);
+        const ready = () => document.documentElement.dataset.ready || !document.getElementById("problem").hidden;
+        const look = () => (ready() ? done() : setTimeout(look, 10));
         look();"""
     )
     assert browser.execute_script("return document.documentElement.dataset.ready") == "true"
