@@ -39,7 +39,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def known_profile() -> dict[str, PagePart]:
-    """100 samples of 1 ms: main 100, of which parse 70 (lex 60) and render 25 (draw, in the kernel, 25); 25 are idle."""
+    """100 samples of 1 ms: main 100, of which parse 70 (lex 60) and render 25 (draw, in the kernel, 25); 25 idle."""
     builder = ProfileBuilder("known")
     app = builder.image("app")
     kernel = builder.image("[kernel.kallsyms]", "kernel", "[kernel.kallsyms]")
