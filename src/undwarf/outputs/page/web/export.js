@@ -18,16 +18,6 @@ export function saveBlob(name, blob) {
 }
 
 /**
- * Let the browser save text.
- * @param {string} name of the file
- * @param {string} type as in "text/csv"
- * @param {string} text
- */
-export function saveText(name, type, text) {
-  saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
-}
-
-/**
  * Text of XML: escaped, without characters that XML does not have.
  * @param {string} text
  */
@@ -80,17 +70,4 @@ export function foldedOf(stacks) {
   const lines = [];
   for (const [names, weight] of stacks) lines.push(`${names.map((name) => name.replace(/[;\r\n]/g, ":")).join(";")} ${weight}`);
   return lines.length ? `${lines.join("\n")}\n` : "";
-}
-
-/**
- * A table as CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe.
- * @param {(string | number)[][]} rows
- */
-export function csvOf(rows) {
-  const cell = (/** @type {string | number} */ value) => {
-    if (typeof value === "number") return String(value);
-    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }

@@ -2,9 +2,10 @@
 
 import { NONE } from "./decode.js";
 import { h } from "./elements.js";
-import { GUESSED, INLINED, CALLED, LINES, isFunction } from "./call-tree.js";
+import { GUESSED, INLINED, CALLED, OTHER_LINES, isFunction } from "./call-tree.js";
 import { literally } from "./entities.js";
-import { csvOf, foldedOf, saveBlob, saveText, svgOf } from "./export.js";
+import { csvText, offerFile } from "./csv.js";
+import { foldedOf, saveBlob, svgOf } from "./export.js";
 import { KIND_LABELS, Palette } from "./flame-colors.js";
 import { axisTicks, isMerged, place } from "./flame-layout.js";
 import { Tooltip, closeMenu, openMenu } from "./flame-menu.js";
@@ -79,7 +80,7 @@ export class FlameView {
     this.filler = h("div", { class: "flame-filler" });
     this.scroll = h("div", { class: "flame-scroll" }, this.filler, this.canvas);
     this.said = h("p", { id: "flame-said", class: "unseen", "aria-live": "polite" });
-    this.legend = h("div", { class: "flame-legend", "aria-label": "What colours and patterns mean" });
+    this.legend = h("div", { class: "flame-legend", "aria-label": "What colours and patterns mean", title: "With the share of self weight" });
     this.empty = h("div", { class: "empty", hidden: true });
     root.classList.add("flame");
     root.append(h("div", { class: "flame-head" }, this.crumbs, this.note), this.empty, this.scroll, this.legend, this.said);
@@ -261,9 +262,10 @@ export class FlameView {
       const path = [];
       for (let box = zoomed.box; box >= 0; box = boxes.parent[box]) path.push(box);
       path.reverse();
+      const everyThread = trees.inTime && !app.state.view.zoom.length;
       for (const box of path) {
         const last = box === zoomed.box;
-        const name = this.nameOf(boxes.entity[box]);
+        const name = everyThread ? `all threads (${formatCount(trees.panes.length)})` : this.nameOf(boxes.entity[box]);
         const keys = trees.pathOf(zoomed.pane, box);
         items.push(
           last
@@ -277,7 +279,7 @@ export class FlameView {
     if (selection.idle > 0) {
       const share = formatShare(selection.idle / (selection.idle + selection.total));
       this.note.append(
-        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "link", onclick: () => app.state.set({ idle: true }) }, "show")),
+        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "flame-link", onclick: () => app.state.set({ idle: true }) }, "show")),
       );
     }
   }
@@ -290,9 +292,11 @@ export class FlameView {
     const boxes = trees.panes[this.zoomed?.pane ?? 0]?.boxes;
     const box = this.zoomed?.box ?? 0;
     if (boxes) {
-      const total = boxes.total[box];
-      const share = box > 0 || app.state.view.tree === "sandwich" ? ` (${formatShare(total / selection.total)})` : "";
-      notes.push(`${this.weightText(total)}${share}${this.unit === "samples" ? "" : `, ${formatCount(boxes.samples[box])} samples`}`);
+      const every = trees.inTime && !app.state.view.zoom.length ? trees.panes.map((pane) => pane.boxes) : [boxes];
+      const total = every.reduce((sum, one) => sum + one.total[box], 0);
+      const samples = every.reduce((sum, one) => sum + one.samples[box], 0);
+      const share = total < selection.total ? ` (${formatShare(total / selection.total)})` : "";
+      notes.push(`${this.weightText(total)}${share}${this.unit === "samples" ? "" : `, ${formatCount(samples)} samples`}`);
     }
     if (trees.left) notes.push(`the ${MOST_LANES} heaviest threads; ${formatCount(trees.left)} more are not drawn`);
     if (selection.unfocused > 0) notes.push(`out of focus: ${formatShare(selection.unfocused / (selection.unfocused + selection.total))}`);
@@ -427,7 +431,7 @@ export class FlameView {
     if (frame === NONE || profile.frame.file[frame] >= profile.files.length) return "";
     const file = safeText(profile.files[profile.frame.file[frame]]);
     const line = profile.frame.line[frame];
-    return `${file}${line ? `:${line}` : ""}${boxes.flags[box] & LINES ? " and other lines" : ""}`;
+    return `${file}${line ? `:${line}` : ""}${boxes.flags[box] & OTHER_LINES ? " and other lines" : ""}`;
   }
 
   /** One line about a box. @param {{pane: number, box: number, count: number, weight?: number}} one */
@@ -640,7 +644,7 @@ export class FlameView {
       const x = Math.max(0, one.x);
       const wide = Math.min(width, one.x + one.width) - x;
       const y = one.y + dy;
-      const gap = wide > 4 ? 1 : 0;
+      const gap = wide > 12 ? 1 : wide > 4 ? 0.5 : 0;
       if (isMerged(one)) {
         if (wide < 0.3) continue;
         context.fillStyle = theme.grey;
@@ -1180,7 +1184,7 @@ export class FlameView {
     const { theme } = palette;
     const title = `${this.app.profile.title}: ${this.notes().join(", ")}`;
     const look = { width, height: Math.max(1, height), title, text: theme.text, back: theme.back, edge: theme.edge, ink: theme.ink };
-    saveText(`${this.fileName}.svg`, "image/svg+xml", svgOf(drawn, look));
+    offerFile(`${this.fileName}.svg`, "image/svg+xml", svgOf(drawn, look));
   }
 
   exportPng() {
@@ -1202,7 +1206,7 @@ export class FlameView {
   }
 
   exportFolded() {
-    saveText(`${this.fileName}.folded`, "text/plain", foldedOf(this.trees.stacks()));
+    offerFile(`${this.fileName}.folded`, "text/plain", foldedOf(this.trees.stacks()));
   }
 
   exportCsv() {
@@ -1210,10 +1214,10 @@ export class FlameView {
     const { totals } = this.trees;
     const rows = [...Array(entities.functions).keys()].filter((i) => totals.total[i] > 0).sort((a, b) => totals.total[b] - totals.total[a] || a - b);
     const share = (/** @type {number} */ value) => Number((value / selection.total).toFixed(6));
-    saveText(
+    offerFile(
       `${this.fileName}.csv`,
       "text/csv",
-      csvOf([
+      csvText([
         ["function", "image", "self", "self share", "total", "total share", "samples"],
         ...rows.map((i) => [entities.names[i], entities.imageName(i), totals.self[i], share(totals.self[i]), totals.total[i], share(totals.total[i]), totals.samples[i]]),
       ]),
