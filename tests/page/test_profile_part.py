@@ -233,6 +233,8 @@ def test_context_switches_are_spans(tmp_path) -> None:
         switch(12, 2000, 1, False),
         switch(11, 5000, 0, False),
         switch(12, 6000, 1, True),
+        switch(12, 7000, 1, False),
+        build.task(attr, 4, pid=10, ppid=10, tid=12, ptid=12, time=second + 8000),
         build.sample(attr, ip=0x400010, time=second + 9000, period=5, chain=((1 << 64) - 512, 0x400010)),
     ]
     path = tmp_path / "perf.data"
@@ -240,10 +242,10 @@ def test_context_switches_are_spans(tmp_path) -> None:
     read = parts_of(CliRunner().invoke(undwarf, ["view", "-o", "-", str(path)], catch_exceptions=False).stdout)[
         "profile"
     ]
-    assert read.switches == {"spans": 3}
+    assert read.switches == {"spans": 4}
     tids = [read.threads[thread]["tid"] for thread in read.run_thread]
     assert list(zip(tids, read.run_cpu, read.run_start, read.run_end, strict=True)) == [
-        (11, 1, 0, 2), (12, 1, 2, 6), (11, 0, 5, 9),
+        (11, 1, 0, 2), (12, 1, 2, 6), (11, 0, 5, 9), (12, 1, 7, 8),
     ]  # fmt: skip  # a table
 
 

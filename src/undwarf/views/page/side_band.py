@@ -131,18 +131,19 @@ def _of_records(recording: Recording, known: _Known, times: RowTimes) -> list[_S
     since: dict[int, int | None] = {}
     last = times.of(times.end or 0)
     spans: list[_Span] = []
-    rows = [row for row, kind in enumerate(kinds) if kind == SidebandKind.SWITCH]
-    cpus = _cpus(recording, rows)
+    # A thread that ends has no record of its last switch.
+    rows = [row for row, kind in enumerate(kinds) if kind in (SidebandKind.SWITCH, SidebandKind.EXIT)]
+    cpus = _cpus(recording, [row for row in rows if kinds[row] == SidebandKind.SWITCH])
     cpu_of: dict[int, int] = {}
     for row in rows:
         thread = known.number(side.pid[row], side.tid[row])
         if thread is None:
             continue
         time = times.of(side.time[row])
-        if side.misc[row] & MISC_SWITCH_OUT:
-            start = since.get(thread, 0)
+        if side.misc[row] & MISC_SWITCH_OUT or kinds[row] == SidebandKind.EXIT:
+            start = since.get(thread, 0 if kinds[row] == SidebandKind.SWITCH else None)
             if start is not None and time > start:
-                spans.append((start, time, thread, cpus.get(row, _NO_CPU)))
+                spans.append((start, time, thread, cpus.get(row, cpu_of.get(thread, _NO_CPU))))
             since[thread] = None
         else:
             since[thread] = time
