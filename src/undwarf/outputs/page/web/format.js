@@ -3,8 +3,6 @@
 /** @type {Record<string, [number, string][]>} factors of units, the largest first */
 const SCALES = {
   ns: [
-    [3.6e12, "h"],
-    [6e10, "min"],
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],
@@ -33,8 +31,8 @@ const COUNTS = [
  * @param {number} value
  */
 function threeDigits(value) {
-  const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return value.toFixed(digits);
+  if (value >= 999.5) return formatCount(value);
+  return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 /**
@@ -87,9 +85,26 @@ export function formatMoment(ns) {
   return `${(ns / 1e9).toFixed(3)}\u00a0s`;
 }
 
-/** @param {number} address */
+// Columns have the lower 52 bits of addresses, which doubles hold exactly; those of the kernel are in the upper half.
+const KERNEL_FROM = 2 ** 51;
+const KERNEL_BITS = 0xfff0000000000000n;
+
+/**
+ * An address in hexadecimal, from its lower 52 bits.
+ * @param {number} address
+ */
 export function formatAddress(address) {
-  return `0x${address.toString(16)}`;
+  if (!Number.isInteger(address) || address < 0) return "";
+  return `0x${(address >= KERNEL_FROM ? BigInt(address) + KERNEL_BITS : BigInt(address)).toString(16)}`;
+}
+
+/**
+ * The lower 52 bits of a hexadecimal address, as columns have them; NaN of other text.
+ * @param {string | null} text
+ */
+export function parseAddress(text) {
+  const digits = (text ?? "").replace(/^0x/, "");
+  return /^[0-9a-f]{1,16}$/i.test(digits) ? Number(BigInt.asUintN(52, BigInt(`0x${digits}`))) : NaN;
 }
 
 // Control characters, marks of direction, and what else is invisible or moves other text.

@@ -7,7 +7,7 @@ import { NONE } from "./decode.js";
  * @typedef {{name: string, path: string, build_id: string | null, kind: string}} Image
  * @typedef {{pid: number, name: string | null}} Process
  * @typedef {{tid: number, process: number, name: string | null, idle: boolean}} Thread
- * @typedef {{reason: string, description: string, image: number | null, advice: string | null}} Gap
+ * @typedef {{reason: string, description: string, kind: string, image: number | null, advice: string | null}} Gap
  * @typedef {{time: number, kind: string, count: number, text: string}} Mark
  */
 

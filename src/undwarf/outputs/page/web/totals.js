@@ -17,33 +17,49 @@ export function inclusive(parent, self) {
   return total;
 }
 
-/**
- * Weights of entities. A sample counts once for an entity, however often that is on its stack.
- * @param {Uint32Array} parent of nodes, depth first
- * @param {Float64Array} self of nodes
- * @param {Uint32Array} entity of nodes, or none
- * @param {number} count of entities
- * @returns {Totals}
- */
-export function totalsOf(parent, self, entity, count) {
-  const sums = inclusive(parent, self);
-  const own = new Float64Array(count);
-  const total = new Float64Array(count);
-  const onPath = new Uint32Array(count);
-  /** @type {number[]} */
-  const path = [];
-  for (let n = 0; n < parent.length; n++) {
-    while (path.length && path[path.length - 1] !== parent[n]) {
-      const left = entity[/** @type {number} */ (path.pop())];
-      if (left !== NONE) onPath[left]--;
+/** Stack nodes in groups: of one function, image, line, or whatever else they are counted as. */
+export class Grouping {
+  /**
+   * @param {Uint32Array} parent of nodes, depth first
+   * @param {Uint32Array} entity of nodes, or none
+   * @param {number} count of entities
+   */
+  constructor(parent, entity, count) {
+    this.parent = parent;
+    this.entity = entity;
+    this.count = count;
+    /** 1 for nodes without a caller of their own entity: there a sample counts, however often the entity is on its stack. */
+    this.outer = new Uint8Array(parent.length);
+    const onPath = new Uint32Array(count);
+    /** @type {number[]} */
+    const path = [];
+    for (let n = 0; n < parent.length; n++) {
+      while (path.length && path[path.length - 1] !== parent[n]) {
+        const left = entity[/** @type {number} */ (path.pop())];
+        if (left !== NONE) onPath[left]--;
+      }
+      path.push(n);
+      if (entity[n] !== NONE && !onPath[entity[n]]++) this.outer[n] = 1;
     }
-    path.push(n);
-    const e = entity[n];
-    if (e === NONE) continue;
-    own[e] += self[n];
-    if (!onPath[e]++) total[e] += sums[n];
   }
-  return { self: own, total };
+
+  /**
+   * Weights of entities.
+   * @param {Float64Array} self of nodes
+   * @returns {Totals}
+   */
+  sum(self) {
+    const { parent, entity, outer } = this;
+    const sums = inclusive(parent, self);
+    const own = new Float64Array(this.count);
+    const total = new Float64Array(this.count);
+    for (let n = 0; n < sums.length; n++) {
+      if (!sums[n] || entity[n] === NONE) continue;
+      own[entity[n]] += self[n];
+      if (outer[n]) total[entity[n]] += sums[n];
+    }
+    return { self: own, total };
+  }
 }
 
 /**
