@@ -315,7 +315,7 @@ export function weigh(profile, shape, selection) {
   const { count } = profile.row;
   const self = new Float64Array(parent.length);
   const samples = new Float64Array(parent.length);
-  for (let i = 0; i < chosen.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!chosen[i]) continue;
     const node = ofRow[i];
     self[node] += weight[i];
@@ -323,8 +323,10 @@ export function weigh(profile, shape, selection) {
   }
   const total = self.slice();
   for (let i = parent.length - 1; i > 0; i--) {
-    total[parent[i]] += total[i];
-    samples[parent[i]] += samples[i];
+    if (!total[i] && !samples[i]) continue;
+    const caller = parent[i];
+    total[caller] += total[i];
+    samples[caller] += samples[i];
   }
   return { self, total, samples };
 }
@@ -403,7 +405,7 @@ export function totalsBy(profile, selection, ofFrame, groups) {
     if (first[i]) totals.total[group] += all[i];
     if (parent[i] < i) all[parent[i]] += all[i];
   }
-  for (let i = 0; i < chosen.length; i++)
+  for (let i = selection.first; i < selection.last; i++)
     if (chosen[i] && node[i] < nodes) totals.samples[ofFrame[frame[node[i]]]] += count[i];
   return totals;
 }
@@ -417,7 +419,7 @@ export function threadTotals(profile, selection) {
   const { thread, count } = profile.row;
   const total = new Float64Array(profile.threads.length);
   const samples = new Float64Array(profile.threads.length);
-  for (let i = 0; i < thread.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!selection.chosen[i]) continue;
     total[thread[i]] += selection.weight[i];
     samples[thread[i]] += count[i];
@@ -821,12 +823,12 @@ export function threadLanes(profile, shape, selection, most) {
   threads.sort((a, b) => total[b] - total[a] || a - b);
   const shown = threads.slice(0, most);
   const counts = new Uint32Array(total.length);
-  for (let i = 0; i < row.time.length; i++) if (selection.chosen[i]) counts[row.thread[i]]++;
+  for (let i = selection.first; i < selection.last; i++) if (selection.chosen[i]) counts[row.thread[i]]++;
   /** @type {(Uint32Array | null)[]} */
   const rowsOf = new Array(total.length).fill(null);
   for (const thread of shown) rowsOf[thread] = new Uint32Array(counts[thread]);
   const at = new Uint32Array(total.length);
-  for (let i = 0; i < row.time.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!selection.chosen[i]) continue;
     const list = rowsOf[row.thread[i]];
     if (list) list[at[row.thread[i]]++] = i;
