@@ -10,6 +10,8 @@ async function start() {
   const parts = new Parts();
   const part = await parts.get("profile");
   if (!part) throw new Error("the page has no profile");
+  const first = /** @type {string} */ (part.json.start ?? "");
+  if (first && location.hash.length < 2) history.replaceState(null, "", `#${first}`);
   const app = new App(new Profile(part), parts);
   document.title = `${app.profile.title} - undwarf`;
   app.update(new Set());
