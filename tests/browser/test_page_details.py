@@ -240,7 +240,8 @@ def test_a_link_restores_what_was_shown(page: PageUnderTest) -> None:
     page.click("[data-sort=name]")
     page.type("#focus", "clamp")
     page.click("[data-weight=samples]")
-    page.wait("() => document.querySelector('.chip')")
+    page.wait("() => location.hash.includes('weight=samples') && document.querySelector('.chip')")
+    assert "table=images" in page.address
     address = page.address
     shown = page.texts(ROWS)
     page.open()
