@@ -30,6 +30,7 @@ export class TypesView {
     tools.append(this.summary);
     /** @type {import("./decode.js").Part | null} */
     this.part = null;
+    this.loading = false;
     /** @type {TypeWeights | null} */
     this.weights = null;
     /** Numbers of the types that are listed, the heaviest first. @type {number[]} */
@@ -57,17 +58,32 @@ export class TypesView {
   /** @param {Set<string>} changed */
   show(changed) {
     if (!this.part) {
-      this.app.parts.get("types").then(
-        (part) => {
-          this.part = part;
-          this.refresh();
-        },
-        (error) => this.app.warn(error.message),
-      );
+      this.load();
       return;
     }
     if (!changed.size || changed.has("view") || SELECTING.some((name) => changed.has(name))) this.refresh();
     else if (changed.has("type") || changed.has("search")) this.draw();
+  }
+
+  /** Fetch the part. A server may take seconds to recover the types. */
+  load() {
+    if (this.loading) return;
+    this.loading = true;
+    this.drawing.replaceChildren(h("div", { class: "card empty-card" }, h("div", { class: "empty" }, h("p", { role: "status" }, "Recovering data types…"))));
+    this.app.parts
+      .get("types")
+      .then(
+        (part) => {
+          this.part = part;
+          this.app.warn("");
+          this.refresh();
+        },
+        (error) => {
+          this.app.warn(error.message);
+          this.drawing.replaceChildren();
+        },
+      )
+      .finally(() => (this.loading = false));
   }
 
   refresh() {
