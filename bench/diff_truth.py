@@ -13,9 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.support.simulated import SHARES, Program, simulate  # noqa: E402
-from undwarf.views.comparison.compare import compare  # noqa: E402
-from undwarf.views.comparison.model import Comparison, Recorded  # noqa: E402
+from tests.support.simulated import SHARES, Program, simulate
+
+from undwarf.views.comparison.compare import compare
+from undwarf.views.comparison.model import Comparison, Recorded
 
 SCENES = {
     "independent samples": Program(),
@@ -84,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             one = measure(program, changed, options.pairs, runs, options.seconds)
             shares = [100 * count / options.pairs for count in (nothing[0], one[1], one[2])]
             print(
-                f"{name:38} {runs:4} {shares[0]:15.1f} % {100 * nothing[3]:7.1f} % {shares[1]:10.1f} % {shares[2]:5.1f} %"
-                f" {100 * one[3]:7.1f} %   {time.monotonic() - start:.0f} s",
+                f"{name:38} {runs:4} {shares[0]:15.1f} % {100 * nothing[3]:7.1f} %"
+                f" {shares[1]:10.1f} % {shares[2]:5.1f} % {100 * one[3]:7.1f} %   {time.monotonic() - start:.0f} s",
                 flush=True,
             )
 

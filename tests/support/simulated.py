@@ -26,7 +26,7 @@ SHARES = (0.40, 0.15, 0.10, 0.08, 0.06, 0.05, 0.04, 0.03, 0.03, 0.02, 0.01, 0.01
 
 @dataclass(frozen=True)
 class Program:
-    """A program. ``shares``: of its time, by function. ``slower``: by what factor each function takes longer, by number.
+    """A program. ``shares``: of its time, by function. ``slower``: by what factor functions take longer, by number.
 
     ``phases``: the mean length in seconds of phases, whose lengths are random; functions of even numbers take half as
     much again in every other phase, and half in those between. 0: no phases. ``fixed``: the lengths of phases are the
@@ -59,11 +59,9 @@ def simulate(program: Program, random_: random.Random, seconds: float = 60.0, ra
             length = min(length, lengths.expovariate(1 / program.phases))
             scale = (1.5, 0.5) if high else (0.5, 1.5)
             weights = [time * scale[number % 2] for number, time in enumerate(times)]
-            even = sum(share for number, share in enumerate(program.shares) if not number % 2)
-            # Phases of the same work: other functions fill them up.
-            whole = sum(s * scale[n % 2] for n, s in enumerate(program.shares))
+            # A second of work takes a second in each phase.
+            whole = sum(share * scale[number % 2] for number, share in enumerate(program.shares))
             weights = [weight / whole for weight in weights]
-            assert 0 < even < 1
             high = not high
         done += length
         exact = length * sum(weights) * factor * rate

@@ -27,7 +27,7 @@ from undwarf.views.comparison.model import (
 )
 from undwarf.views.comparison.quantities import Groups, Measured, number_of_blocks, residuals
 from undwarf.views.comparison.side_functions import SideFunctions, renumbered
-from undwarf.views.comparison.speed import Factor, common_factor, without
+from undwarf.views.comparison.speed import common_factor, without
 from undwarf.views.comparison.tables import Both, Counted, Thing
 from undwarf.views.comparison.variance import Estimate, Sides, Variance, adjusted, estimates, of_sum
 from undwarf.views.event_units import kind_of_event
@@ -110,7 +110,8 @@ def compare(
         of_event = _OfEvent(both, event._replace(unit=unit), measured, normalization, weight, least, named, family)
         compared.append(of_event.compared(by, children))
     whole = _whole(before, after, family)
-    return family.decided(Comparison(before, after, normalization, whole, compared, functions, 0))
+    files = [(was, now) for was, now in sorted(matching.images.items()) if was != now]
+    return family.decided(Comparison(before, after, normalization, whole, compared, functions, files, 0))
 
 
 def _common_events(before: Sequence[Recorded], after: Sequence[Recorded]) -> list[_Event]:
@@ -214,7 +215,7 @@ class _OfEvent:
             one.cut(blocks)
             self._totals.append(one.total_by_block())
             self._work.append(one.work_by_block(normalization))
-        self._factor: Factor | None = None
+        self._factor: float | None = None
 
     def compared(self, by: Sequence[By], children: bool) -> EventComparison:
         """The tables, before their tests are decided."""
@@ -225,9 +226,8 @@ class _OfEvent:
         for one in by:
             counted = own if one == "function" and not children else self._counted(one)
             result.append(self._table(counted, nested=counted is not own and one in ("function", "path")))
-        alike = math.exp(self._factor.log) if self._factor is not None else None
         event = self._event
-        return EventComparison(event.name, event.name_after, event.unit, self._total(), result, alike)
+        return EventComparison(event.name, event.name_after, event.unit, self._total(), result, self._factor)
 
     def _counted(self, by: By) -> Counted:
         both = self._both
@@ -242,7 +242,7 @@ class _OfEvent:
             "thread": lambda: tables.threads(both),
         }[by]()
 
-    def _alike(self, own: Counted) -> Factor | None:
+    def _alike(self, own: Counted) -> float | None:
         weights, _samples = self._weights(own)
         shares = self._shares(weights)
         chosen = [number for number, share in enumerate(shares) if share >= self._least]
@@ -317,6 +317,8 @@ class _OfEvent:
             for number, (share, thing) in enumerate(zip(shares, counted.things, strict=True))
             if share >= self._least or (share and any(fits(thing, name, self._least, share) for name in names))
         ]
+        if counted.by == "path":
+            chosen = _without_chains(counted.things, chosen, weights)
         left = set(range(len(shares))).difference(chosen)
         below = sum(1 for number in left if shares[number])
         others = bool(below) and not nested
@@ -377,6 +379,13 @@ class _OfEvent:
             question = self._family.ask(_Question(_WEIGHT_OF_TOTAL, estimate, None))
         one = Change(1.0, 1.0)
         return Row("total", "", False, _change(values, self._first, estimate), one, sums, test=question)
+
+
+def _without_chains(things: Sequence[Thing], chosen: Sequence[int], weights: Sequence[Sequence[int]]) -> list[int]:
+    """The call paths without those that all go on to the same callee: they are the same samples."""
+    values = {things[number].path: [row[number] for row in weights] for number in chosen}
+    passed = {path[:-1] for path, weight in values.items() if values.get(path[:-1]) == weight}
+    return [number for number in chosen if things[number].path not in passed]
 
 
 def _filled(count: int, value: int) -> memoryview:

@@ -31,8 +31,6 @@ def function_rows(
                 notes.append(Note("renamed", f"{was.name} before"))
             elif how == "signature":
                 notes.append(Note("signature", f"{was.name} before"))
-            elif how == "moved":
-                notes.append(Note("moved", f"in {was.image} before"))
             notes += _clones(before.variants[old], after.variants[new])
             notes += _inlined(before, old, after, new)
         elif old is not None and before.passing[old] >= LEAST_SHARE:

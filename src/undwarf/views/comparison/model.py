@@ -53,7 +53,6 @@ class Note(NamedTuple):
     """What else to know of a row: a kind for programs, and words."""
 
     kind: Literal[
-        "moved",
         "signature",
         "renamed",
         "clones",
@@ -75,8 +74,8 @@ class Row(NamedTuple):
     ``name`` is that of the side after, of the side before where only that has it; ``name_before`` where it differs.
     ``path``: of call paths, the functions from the root on. ``weight`` is per unit of work, ``share`` the part of all
     weight, 0 to 1. ``adjusted`` is the p-value after correction for all rows of the comparison, None where the row is
-    not tested; ``significant`` if it is below :data:`LEVEL`. ``number``: the common number of a function, ``test`` that of
-    its test.
+    not tested; ``significant`` if it is below :data:`LEVEL`. ``number``: the common number of a function, ``test`` that
+    of its test.
     """
 
     name: str
@@ -137,7 +136,8 @@ class FunctionNumbers(NamedTuple):
 
 class Comparison(NamedTuple):
     """Both sides by path, and what changed. ``whole``: the share of user stacks that are whole, 0 to 1; None without
-    any. ``functions`` is that of the first event."""
+    any. ``functions``: evidence for renamed ones is from the first event. ``files``: (before, after) of files that were
+    matched by the functions they have, or as versions of one library."""
 
     before: Sequence[Recorded]
     after: Sequence[Recorded]
@@ -145,6 +145,7 @@ class Comparison(NamedTuple):
     whole: Row | None
     events: list[EventComparison]
     functions: FunctionNumbers
+    files: list[tuple[str, str]]
     tests: int
 
     @property
