@@ -7,7 +7,7 @@ from undwarf.outputs.json_lines import dump
 from undwarf.outputs.json_values import known
 
 if TYPE_CHECKING:
-    from undwarf.outputs.schemas.diff import Change, Condition, Diff, Row, Side, Table
+    from undwarf.outputs.schemas.diff import Change, Condition, Diff, DiffRow, Side, Table
     from undwarf.views.comparison import model
     from undwarf.views.comparison.conditions import Verdict
 
@@ -59,7 +59,7 @@ def _table(table: "model.Table") -> "Table":
     }
 
 
-def _row(row: "model.Row") -> "Row":
+def _row(row: "model.Row") -> "DiffRow":
     return {
         "name": row.name,
         "name_before": known(row.name_before),

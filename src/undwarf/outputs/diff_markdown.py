@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from undwarf.views.comparison.conditions import Verdict
     from undwarf.views.comparison.model import Comparison, EventComparison, Recorded, Row, Table
 
-_SPECIAL = "\\`*_{}[]()<>#+!|~@&:$-"
+_SPECIAL = "\\`*_{}[]()<>#+!|~@&:$"
 _MOST_ROWS = 40
 """Rows of noise that are written: comments have a limit of 65,536 characters."""
 _MOST_NAME = 160

@@ -34,7 +34,7 @@ class Note(TypedDict):
     text: Annotated[str, "The same in words."]
 
 
-class Row(TypedDict):
+class DiffRow(TypedDict):
     """A row of a table, or the total."""
 
     name: Annotated[str, "Name: that after, or that before where only that side has the row."]
@@ -55,8 +55,8 @@ class Table(TypedDict):
     """The rows of one kind."""
 
     by: Annotated[Literal["function", "path", "line", "image", "type", "field", "thread"], "What makes a row."]
-    rows: Annotated[list[Row], 'Rows of at least "row_limit_percent"; significant ones first.']
-    others: Annotated[Row | None, "All lighter rows together; null if there are none, and where weights overlap."]
+    rows: Annotated[list[DiffRow], 'Rows of at least "row_limit_percent"; significant ones first.']
+    others: Annotated[DiffRow | None, "All lighter rows together; null if there are none, and where weights overlap."]
     others_count: Annotated[Count, "Number of the lighter rows."]
 
 
@@ -66,7 +66,7 @@ class Event(TypedDict):
     event: Annotated[str, EVENT]
     event_after: Annotated[str, "Its name in the recordings after."]
     unit: Annotated[str | None, UNIT]
-    total: Annotated[Row, "Weight of all samples; tested with several recordings a side."]
+    total: Annotated[DiffRow, "Weight of all samples; tested with several recordings a side."]
     alike: Annotated[
         float | None,
         "Factor by which everything changed alike, where one recording a side cannot tell a change of the code from one"
@@ -125,7 +125,7 @@ class Diff(TypedDict):
     row_limit_percent: Annotated[float, "Rows below this share of the weight are not tested, in percent."]
     tests: Annotated[Count, 'Tests for which "p_corrected" is corrected.']
     any_significant: Annotated[bool, "Whether any row is significant."]
-    whole: Annotated[Row | None, "The share of user stacks that are whole; null if none was unwound."]
+    whole: Annotated[DiffRow | None, "The share of user stacks that are whole; null if none was unwound."]
     files: Annotated[list[File], "Files of another name or version."]
     events: Annotated[list[Event], "One for each common event."]
     conditions: Annotated[list[Condition], "The conditions of --fail-if."]

@@ -371,8 +371,13 @@ class _OfEvent:
     def _total(self) -> Row:
         """The weight of all samples; one recording a side does not say how far that varies."""
         values = [one.total / one.work for one in self._measured]
-        (estimate,) = estimates([sides(values, self._first, [])], [1.0])
         counts = [one.samples for one in self._measured]
+        estimate = None
+        if not self._single:
+            # A recording's length is known to a sample.
+            ends = [(one.total / one.work / max(1, one.samples)) ** 2 for one in self._measured]
+            within = Variance(2 * math.fsum(ends) / len(ends), sum(counts))
+            (estimate,) = estimates([Sides(values[: self._first], values[self._first :], within)], [1.0])
         sums = sum(counts[: self._first]), sum(counts[self._first :])
         question = None
         if estimate is not None:
@@ -421,7 +426,7 @@ def sides(values: Sequence[float], first: int, blocks: Sequence[Sequence[float]]
             for at in range(pairs)
         ]
         value = math.fsum(one.value for one in found) / pairs
-        within = Variance(value, math.fsum(one.freedom for one in found)) if value else None
+        within = Variance(value, math.fsum(one.freedom for one in found))
     return Sides(values[:first], values[first:], within)
 
 

@@ -18,6 +18,10 @@ _FINEST = 100
 _MOST_SHIFT = 10_000
 
 
+_Lines = dict[tuple[int, str], dict[int, int]]
+"""Samples by line, for each function and file."""
+
+
 class Thing(NamedTuple):
     """A row before it is measured."""
 
@@ -149,7 +153,7 @@ def paths(both: Both, events: Sequence[Events], weight: Weight, least: float) ->
 def lines(both: Both) -> Counted:
     """The source lines of functions; where all lines of a function moved alike, they are the same ones."""
     of_frames: list[list[tuple[int, str, int] | None]] = []
-    sides: list[dict[tuple[int, str], dict[int, int]]] = [{}, {}]
+    sides: list[_Lines] = [{}, {}]
     for at, (recorded, numbers) in enumerate(both.recordings()):
         profile = recorded.profile
         frames = profile.frames
@@ -167,6 +171,8 @@ def lines(both: Both) -> Counted:
             counted[line] = counted.get(line, 0) + count
             of_frame.append((*key, line))
         of_frames.append(of_frame)
+    names_after = _files(*sides)
+    sides[0] = {(function, names_after.get((function, file), file)): old for (function, file), old in sides[0].items()}
     shifts = {key: _shift(old, sides[1][key]) for key, old in sides[0].items() if key in sides[1]}
     rows: dict[tuple[int, str, int], int] = {}
     groups = []
@@ -175,7 +181,10 @@ def lines(both: Both) -> Counted:
         for frame, line_key in enumerate(of_frame):
             if line_key is not None:
                 function, file, line = line_key
-                moved = line + shifts.get((function, file), 0) if at < len(both.before) else line
+                moved = line
+                if at < len(both.before):
+                    file = names_after.get((function, file), file)
+                    moved += shifts.get((function, file), 0)
                 column[frame] = rows.setdefault((function, file, moved), len(rows))
         groups.append(Groups(look_up(_leaves(recorded.profile), column)))
     things = []
@@ -186,6 +195,20 @@ def lines(both: Both) -> Counted:
         notes = (Note("lines-moved", f"line {line - shift} before"),) if shift else ()
         things.append(Thing(f"{file}:{line}", of.name, of.kernel, before, (), function, notes))
     return both.counted("line", things, groups)
+
+
+def _files(before: "_Lines", after: "_Lines") -> dict[tuple[int, str], str]:
+    """By (function, file before) the file after, where the source file of a function has another name."""
+    left: dict[int, tuple[set[str], set[str]]] = {}
+    for side, lines_ in enumerate((before, after)):
+        for function, file in lines_:
+            left.setdefault(function, (set(), set()))[side].add(file)
+    found = {}
+    for function, (old, new) in left.items():
+        old, new = old - new, new - old
+        if len(old) == len(new) == 1:
+            found[function, old.pop()] = new.pop()
+    return found
 
 
 def _shift(old: dict[int, int], new: dict[int, int]) -> int:

@@ -90,6 +90,8 @@ class Estimate(NamedTuple):
     def ratio(self, confidence: float = 0.95) -> tuple[float, float | None] | None:
         """The confidence interval of ``after / before``, without an upper end where ``before`` may be 0; None without
         any end (Fieller, 1954). It contains 1 exactly if that of the difference contains 0."""
+        if not self.variance_before + self.variance_after:
+            return (self.after / self.before,) * 2 if self.before else None
         t = quantile(1 - confidence, self.freedom)
         a = self.before**2 - t * t * self.variance_before
         b = self.before * self.after
@@ -125,7 +127,8 @@ def estimates(rows: Sequence[Sides], shares: Sequence[float]) -> list[Estimate |
     result: list[Estimate | None] = []
     for row, (before, after, known), (ratio, own) in zip(rows, predicted, ratios, strict=True):
         if not own:
-            result.append(None)
+            same = row.means[0] == row.means[1] and len({*row.before, *row.after}) == 1
+            result.append(Estimate(*row.means, 0.0, 0.0, row.freedom) if same else None)
             continue
         weight = min(prior, max(0.0, known - own))
         factor = (weight * scale + own * ratio) / (weight + own)
@@ -141,9 +144,9 @@ def estimates(rows: Sequence[Sides], shares: Sequence[float]) -> list[Estimate |
 
 
 def _of_pair(row: Sides) -> Estimate | None:
-    if row.within is None or not row.within.value:
-        return None
     before, after = row.means
+    if row.within is None or (not row.within.value and before != after):
+        return None
     whole = before + after
     part = before / whole if whole else 0.5
     return Estimate(before, after, row.within.value * part, row.within.value * (1 - part), row.within.freedom)

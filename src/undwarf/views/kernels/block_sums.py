@@ -11,20 +11,20 @@ import cython
 from undwarf.column import zeros
 
 
-@cython.locals(time="const unsigned long long[::1]", out="unsigned int[::1]", place="unsigned long long")
+@cython.locals(time="const unsigned long long[::1]", out="unsigned int[::1]", place="double")
 def blocks_of(time: Any, first: int, span: int, blocks: int) -> Any:
     """The block of each time (Q) when ``span`` from ``first`` on is cut into equal ``blocks``."""
     n: cython.Py_ssize_t = time.shape[0]
     start: cython.ulonglong = first
     length: cython.double = max(span, 1)
     count: cython.double = blocks
-    last: cython.ulonglong = blocks - 1
+    last: cython.double = blocks - 1
     result = zeros("I", n)
     out = result
     index: cython.Py_ssize_t
     for index in range(n):
         if time[index] > start:
-            place = cython.cast("unsigned long long", (time[index] - start) / length * count)
+            place = (time[index] - start) / length * count
             out[index] = cython.cast("unsigned int", place if place < last else last)
     return result
 
