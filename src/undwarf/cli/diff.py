@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from undwarf.views.comparison.model import By, Normalization, Recorded
     from undwarf.views.sample_selection import Weight
 
-_AGAINST = "\0"
-"""Stands for ``--`` between the sides; no file has such a name."""
+_AGAINST = "\x1f--\x1f"
+"""Stands for ``--`` between the sides, which click would drop."""
 _ALIASES = {"sym": "function", "dso": "image", "srcline": "line", "typeoff": "field", "comm": "thread"}
 """Names of report's sort keys for the same rows."""
 HOLDS = 4
@@ -22,7 +22,7 @@ HOLDS = 4
 
 
 class _Sides(click.Command):
-    """A command that is told apart what stands before and after ``--``."""
+    """A command with ``--`` between its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; options may stand after ``--`` too."""
