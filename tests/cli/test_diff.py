@@ -1,6 +1,7 @@
 """``undwarf diff`` on recordings."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ def test_what_became_faster_stands_first_and_is_marked(undwarf: Run) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     (total,) = [number for number, line in enumerate(lines) if "total" in line]
-    assert ["▼" in line for line in lines[total + 1 : total + 4]] == [True, True, False]
-    assert [line.split()[-1] for line in lines[total + 1 : total + 3]] == ["compare", "find_slot"]
+    assert ["▼" in line for line in lines[total + 2 : total + 5]] == [True, True, False]
+    assert [line.split()[-1] for line in lines[total + 2 : total + 4]] == ["compare", "find_slot"]
     assert "words-sum → words-product" in done.stdout
 
 
@@ -27,8 +28,9 @@ def test_a_recording_differs_from_itself_in_nothing(undwarf: Run) -> None:
     assert "▲ " not in done.stdout
 
 
-def test_options_may_stand_after_the_second_side(undwarf: Run) -> None:
-    done = undwarf("diff", SUM, SUM, "--", PRODUCT, PRODUCT, "--json", *SYMFS)
+def test_options_may_stand_after_the_second_side(undwarf: Run, tmp_path: Path) -> None:
+    again = [shutil.copy(path, tmp_path) for path in (SUM, PRODUCT)]
+    done = undwarf("diff", SUM, again[0], "--", PRODUCT, again[1], "--json", *SYMFS)
     found = json.loads(done.stdout)
     assert [len(found[side]["recordings"]) for side in ("before", "after")] == [2, 2]
     assert found["events"][0]["total"]["significant"]
@@ -40,6 +42,7 @@ def test_options_may_stand_after_the_second_side(undwarf: Run) -> None:
         ((), "diff compares two sides, and 0 recordings are given"),
         ((SUM,), "diff compares two sides, and 1 recordings are given"),
         ((SUM, SUM, PRODUCT), "-- stands between the sides"),
+        ((SUM, SUM, "--", PRODUCT), "words-sum.data is given twice on a side"),
         ((SUM, "--"), "there is no recording after --"),
         (("--", SUM), "there is no recording before --"),
         ((SUM, "--", SUM, "--", SUM), "there are more than two sides"),

@@ -1,5 +1,6 @@
 """``undwarf diff``"""
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -184,6 +185,19 @@ def command(
 
 def _sides(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The recordings of both sides."""
+    sides = _split(words)
+    for side in sides:
+        paths = [os.path.realpath(path) for path in side]
+        for path, name in zip(paths, side, strict=True):
+            if paths.count(path) > 1:
+                raise UsageError(
+                    f"{name} is given twice on a side", "it cannot say how much runs differ", "record again"
+                )
+    return sides
+
+
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands before and after ``--``."""
     usual = "undwarf diff BEFORE AFTER, or undwarf diff BEFORE... -- AFTER..."
     if words.count(_AGAINST) > 1:
         raise UsageError("there are more than two sides", "-- stands twice", usual)
