@@ -19,6 +19,7 @@ from undwarf.errors import UndwarfError, UsageError
 
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
+    "browse": "Look around in a profile in the terminal: calls, functions, source, types, threads, time.",
     "completion": "Print the completion script for a shell.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
     "export": "Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others.",
@@ -36,11 +37,11 @@ COMMANDS = {
     "top": "Show the hot functions of running programs in the terminal.",
     "types": "Show which types and members the samples access.",
 }
-UNPAGED = ("record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+UNPAGED = ("browse", "record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
+    "Analyse a recording": ("report", "browse", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
 }

@@ -1,0 +1,57 @@
+"""``undwarf browse``"""
+
+import os
+import sys
+
+import click
+
+from undwarf.cli.common import Job, recording_command
+from undwarf.errors import UsageError
+
+
+@recording_command(
+    "browse",
+    by_frame=True,
+    profiles=True,
+    epilog="""\b
+Examples:
+  undwarf browse perf.data
+  undwarf browse --comm cc1plus --time 10%-20% perf.data
+  undwarf browse cpu.pb.gz                 profiles of other tools too
+  ssh host undwarf record -o - -- ./program | undwarf browse -
+
+? shows all keys; they are in the last line too. Everything can be done with the mouse as well.""",
+)
+def command(job: Job) -> int:
+    """Look around in a profile in the terminal: calls, functions, source, types, threads, time.
+
+    FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
+    speedscope's JSON.
+    """
+    if not sys.stdout.isatty():
+        raise UsageError("browse needs a terminal", "its output is not one", "undwarf report prints the same numbers")
+    from undwarf.terminal_ui.browse_app import BrowseApp
+    from undwarf.terminal_ui.opened_file import OpenedFile
+
+    opened = OpenedFile(
+        job.source.path,
+        lambda lines: job.unwind(lines=lines),
+        job.recording if job.is_recording else None,
+        job.fields,
+        job.stack_dump,
+        job.symfs,
+    )
+    app = BrowseApp(opened)
+    job.progress.redirect(app.progress)
+    code = app.run()
+    if app.busy:
+        # Memory that is still read cannot be unmapped: the process ends as it is.
+        click.get_text_stream("stdout").flush()
+        os._exit(code or 0)
+    job.progress.redirect(None)
+    if app.failure is not None:
+        raise app.failure
+    if not len(opened.profile.samples):
+        job.profile()
+    job.warn()
+    return code or 0
