@@ -283,8 +283,8 @@ class CodeScreen(Screen[None]):
                 self._inlined,
                 guides=False,
             )
-            # Without lines there is nothing else to see.
-            outline.unfold_where(lambda row: row.line is not None and not row.line.number)
+            if rows and rows[hottest].line is not None:
+                outline.fold(hottest, True)
             instructions.show(None)
             source.show(outline, cursor=hottest)
         self.run_worker(self._types(texts, listing), exclusive=True, group="types")

@@ -181,7 +181,7 @@ def type_outline(data: "DataTypes", *, exact: Exact) -> Outline[DataLine]:
     """Types with their members, by weight, then what has no type."""
     total = data.total
     lines = [
-        DataLine(one.name, one.counts, one.counts.weight, f"{one.size:,} bytes" if one.size else "", type=one)
+        DataLine(one.name, one.counts, one.counts.weight, f"{one.size:,} B" if one.size else "", type=one)
         for one in data.types
     ]
     for title, reasons in (("unknown", data.unknown), ("unread", data.unread), ("no data", data.outside)):
@@ -193,7 +193,7 @@ def type_outline(data: "DataTypes", *, exact: Exact) -> Outline[DataLine]:
             return []
         fields = sorted(line.type.fields.values(), key=lambda one: (-one.counts.weight, one.offset, one.field))
         return [
-            DataLine(f"+{one.offset} {one.field or '(whole)'}", one.counts, one.counts.weight, f"{one.size} bytes", field=one)
+            DataLine(f"+{one.offset} {one.field or '(whole)'}", one.counts, one.counts.weight, f"{one.size:,} B", field=one)
             for one in fields
         ]
 

@@ -167,17 +167,21 @@ class TimeBrush(Widget, can_focus=True):
         steps = HEIGHT * (len(BLOCKS) - 1)
         found = self._range()
         line = Text(end="", no_wrap=True)
+        # Equal styles in one piece, of which less is written to the terminal.
+        piece, of_piece = "", Style()
         for part, weight in enumerate(weights):
             # What is there at all is seen.
             level = max(1, round(weight * steps / most)) if weight else 0
             level -= (HEIGHT - 1 - y) * (len(BLOCKS) - 1)
-            char = BLOCKS[max(0, min(level, len(BLOCKS) - 1))]
             inside = found is None or found[0] <= part <= found[1]
             what = Style(color="green") if inside else style("detail")
             if self.has_focus and part == self._cursor:
                 what += Style(reverse=True)
-            line.append(char, what)
-        return line
+            if what != of_piece:
+                line.append(piece, of_piece)
+                piece, of_piece = "", what
+            piece += BLOCKS[max(0, min(level, len(BLOCKS) - 1))]
+        return line.append(piece, of_piece)
 
     def _axis(self) -> Text:
         """The times at both ends, the selected ones below their part, and the highest activity."""
