@@ -2,11 +2,13 @@
 
 import os
 import sys
-
-import click
+from typing import TYPE_CHECKING
 
 from undwarf.cli.common import Job, recording_command
 from undwarf.errors import UsageError
+
+if TYPE_CHECKING:
+    from undwarf.profile.model import Profile
 
 
 @recording_command(
@@ -31,22 +33,21 @@ def command(job: Job) -> int:
     if not sys.stdout.isatty():
         raise UsageError("browse needs a terminal", "its output is not one", "undwarf report prints the same numbers")
     from undwarf.terminal_ui.browse_app import BrowseApp
-    from undwarf.terminal_ui.opened_file import OpenedFile
+    from undwarf.terminal_ui.opened_file import OpenedFile, opened_recording
 
-    opened = OpenedFile(
-        job.source.path,
-        lambda lines: job.unwind(lines=lines),
-        job.recording if job.is_recording else None,
-        job.fields,
-        job.stack_dump,
-        job.symfs,
-    )
+    def unwind(lines: bool) -> "Profile":
+        return job.unwind(lines=lines)
+
+    if job.is_recording:
+        opened = opened_recording(job.recording, unwind, job.symfs)
+    else:
+        opened = OpenedFile(job.source.path, unwind, fields=job.fields)
     app = BrowseApp(opened)
     job.progress.redirect(app.progress)
     code = app.run()
     if app.busy:
         # Memory that is still read cannot be unmapped: the process ends as it is.
-        click.get_text_stream("stdout").flush()
+        sys.stdout.flush()
         os._exit(code or 0)
     job.progress.redirect(None)
     if app.failure is not None:

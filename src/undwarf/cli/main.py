@@ -41,7 +41,18 @@ UNPAGED = ("browse", "record", "top", "export", "flamegraph", "shrink", "complet
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "browse", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
+    "Analyse a recording": (
+        "report",
+        "browse",
+        "flamegraph",
+        "fold",
+        "export",
+        "script",
+        "types",
+        "query",
+        "info",
+        "shrink",
+    ),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
 }

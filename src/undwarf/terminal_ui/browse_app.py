@@ -61,8 +61,11 @@ FILTERS_HELP: HelpPart = (
         ("f", "choose threads, files, functions, times"),
         ("x", "only what the current row is about: a function, a file, a thread"),
         ("F", "without filters again"),
-        ("t", "time: ← → move; Space, or Shift with them, begins a selection; Enter applies it, Backspace clears it, "
-        "Esc leaves; or drag with the mouse, and click to clear"),
+        (
+            "t",
+            "time: ← → move; Space, or Shift with them, begins a selection; Enter applies it, Backspace clears it, "
+            "Esc leaves; or drag with the mouse, and click to clear",
+        ),
         ("q", "quit"),
     ),
 )
@@ -329,7 +332,11 @@ class BrowseApp(ProfileApp):
     def _chosen(self) -> list[str]:
         """The filters in words."""
         titles = {name: title for name, title, _words in FIELDS}
-        found = [f"{titles[name].lower()} {value}" for name, value in self.texts.items() if name != "spans" or self.span is None]
+        found = [
+            f"{titles[name].lower()} {value}"
+            for name, value in self.texts.items()
+            if name != "spans" or self.span is None
+        ]
         if self.span is not None:
             found.append("selected time")
         return found
@@ -489,7 +496,7 @@ class BrowseApp(ProfileApp):
             "dsos": sorted({short_dso(image) for image in profile.images}),
             "comms": sorted(set(profile.comms)),
         }
-        fields = [one for one in FIELDS if self.opened.has(_NEEDS.get(one[0], ""))  or one[0] not in _NEEDS]
+        fields = [one for one in FIELDS if self.opened.has(_NEEDS.get(one[0], "")) or one[0] not in _NEEDS]
         self.push_screen(FilterScreen(fields, self.texts, suggested), self._take_filters)
 
     def _take_filters(self, texts: dict[str, str] | None) -> None:

@@ -311,9 +311,7 @@ class CodeScreen(Screen[None]):
     async def _types(self, texts: CodeTexts, listing: "Listing") -> None:
         """Add the data that instructions access, which takes longer."""
         addresses = sorted({code.address for line in listing.lines for code in line.code})
-        texts.operands = await self._shown_by.compute(
-            lambda: self.analysis.opened.operands(listing.dso, addresses)
-        )
+        texts.operands = await self._shown_by.compute(lambda: self.analysis.opened.operands(listing.dso, addresses))
         for view in self.query(RowsView):
             view.refresh()
 

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from undwarf.api import OpenedRecording
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.views.data.types import DataTypes
+    from undwarf.views.function_code import Disassembly
     from undwarf.views.source import Listing
 
 
 @dataclass
 class OpenedFile:
-    """A file as a command has opened it. ``unwind`` gives all samples that pass the command's filters, with source lines
-    if asked for; ``recording`` is None for a profile of another tool, which has the ``fields`` (None: all)."""
+    """A file as a command has opened it.
+
+    ``unwind`` gives all samples that pass the command's filters, with source lines if asked for; ``recording`` is None
+    for a profile of another tool, which has the ``fields`` (None: all).
+    """
 
     path: str
     unwind: Callable[[bool], Profile]
@@ -35,6 +39,8 @@ class OpenedFile:
     fields: frozenset[str] | None = None
     stack_dump: int = 0
     symfs: str = ""
+    disassembly: "Callable[[], Disassembly] | None" = None
+    """Disassembles; None for a profile of another tool."""
 
     def has(self, field: str) -> bool:
         """Whether samples have a time, tid, comm, dso or line."""
@@ -48,7 +54,7 @@ class OpenedFile:
     @cached_property
     def lined(self) -> Profile:
         """The profile with source lines, for which debugging information is read."""
-        return self.unwind(True) if self.recording is not None else self.profile
+        return self.unwind(True) if self.disassembly is not None else self.profile
 
     @cached_property
     def tree(self) -> EntityTree:
@@ -82,6 +88,17 @@ class OpenedFile:
         if self.recording is None:
             return {}
         return operand_types(self.recording, self.profile, file, addresses)
+
+
+def opened_recording(recording: "OpenedRecording", unwind: Callable[[bool], Profile], symfs: str = "") -> OpenedFile:
+    """A recording, with what its code is read with."""
+
+    def disassembly() -> "Disassembly":
+        from undwarf.views.function_code import Disassembly
+
+        return Disassembly(recording.images.images.__getitem__, recording.lines)
+
+    return OpenedFile(recording.path, unwind, recording, None, recording.stack_dump, symfs, disassembly)
 
 
 MOST_OPERANDS = 20_000
@@ -186,16 +203,14 @@ class Analysis:
     def listings(self, name: str, dso: str) -> "list[Listing]":
         """The source of a function with its instructions, heaviest file first."""
         from undwarf.limits import DEFAULT
-        from undwarf.views.function_code import Disassembly
         from undwarf.views.source import listings
 
-        recording = self.opened.recording
-        code = Disassembly(recording.images.images.__getitem__, recording.lines) if recording is not None else None
+        disassembly = self.opened.disassembly
         found = listings(
             self.lined,
             name,
             event=self.event,
-            disassemble=code,
+            disassemble=disassembly() if disassembly is not None else None,
             source_bytes=DEFAULT.source_bytes,
             symfs=self.opened.symfs,
         )

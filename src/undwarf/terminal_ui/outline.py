@@ -27,8 +27,8 @@ class Line(Generic[Node]):
 
 
 class Found(Generic[Node]):
-    """The matches of a search in a whole tree, folded nodes too. ``within``: how many are at a node and below it, ``at``
-    whether the node itself is one."""
+    """The matches of a search in a whole tree, folded nodes too: ``within``, how many are at a node and below it;
+    ``at``, whether the node itself is one."""
 
     def __init__(self, count: int, within: Callable[[Node], int], at: Callable[[Node], bool]) -> None:
         self.count, self.within, self.at = count, within, at
@@ -109,8 +109,8 @@ class Outline(Generic[Node]):
         return None if self._leaf(line.node) else line.unfolded
 
     def fold(self, row: int, unfold: bool | None = None) -> int:
-        """Unfold a row, with those below it as long as each is alone, or fold it. Of a row that is folded already, or has
-        nothing to fold, the row above it becomes the current one."""
+        """Unfold a row, with those below it as long as each is alone, or fold it. From a row that is folded already, or
+        has nothing to fold, the row above it becomes the current one."""
         line = self.lines[row]
         wanted = not line.unfolded if unfold is None else unfold
         if wanted:

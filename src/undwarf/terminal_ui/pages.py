@@ -1,6 +1,7 @@
 """The pages of a profile as rows: calls, functions, files, threads, source lines, types, quality of stacks."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,9 +59,7 @@ def _file_width(width: int) -> int:
     return 28 if width >= WIDE else 14
 
 
-def call_outline(
-    paths: "PathTree", roots: "Sequence[PathNode]", *, callers: bool, exact: Exact
-) -> "Outline[PathNode]":
+def call_outline(paths: "PathTree", roots: "Sequence[PathNode]", *, callers: bool, exact: Exact) -> "Outline[PathNode]":
     """A tree of callees, or of ``callers``, below these functions."""
     short = Distinct()
     total = paths.total
@@ -110,7 +109,7 @@ _FIXED = {"comm": 18, "pid": 9, "tid": 9, "srcline": 24, "dso": 0, "sym": 0}
 def flat_table(
     flat: "FlatProfile", *, exact: Exact, children: bool = True, samples: bool = True, sorted_by: str = "self"
 ) -> "Table[Row]":
-    """A table of functions, files, threads or source lines; with ``children`` their weight with callees has a column."""
+    """A table of functions, files, threads or source lines; ``children``: their weight with callees has a column."""
     total, keys = flat.total, flat.keys
     short = Distinct()
     last = "sym" if "sym" in keys else keys[0] if len(keys) > 1 else keys[-1]
@@ -139,22 +138,19 @@ def flat_table(
                 found.append(count)
         for number, key in enumerate(keys):
             size = 0 if key == last else _file_width(width) if key == "dso" else _FIXED[key]
-            show: Callable[[Any, int], Text] = lambda row, width, number=number: shown(number, row, width)  # noqa: E731
-            found.append(Column(_TITLES[key], size, show, key in _NUMBERS, key))
+            found.append(Column(_TITLES[key], size, partial(shown, number), key in _NUMBERS, key))
         return found
+
+    def by_text(number: int, row: "Row") -> tuple[object, ...]:
+        value = row.key[number]
+        return int(value) if keys[number] in _NUMBERS else value.lower(), -row.self_weight, row.key
 
     orders: dict[str, Callable[[Row], object]] = {
         "total": lambda row: (-row.children_weight, -row.self_weight, row.key),
         "self": lambda row: (-row.self_weight, -row.children_weight, row.key),
         "samples": lambda row: (-row.samples, -row.self_weight, row.key),
+        **{key: partial(by_text, number) for number, key in enumerate(keys)},
     }
-    for number, key in enumerate(keys):
-        orders[key] = lambda row, number=number, key=key: (  # type: ignore[misc]  # each of its own
-            int(row.key[number]) if key in _NUMBERS else row.key[number].lower(),
-            -row.self_weight,
-            row.key,
-        )
-
 
     def function(row: "Row") -> Function | None:
         if "sym" not in keys or "dso" not in keys:
@@ -193,7 +189,9 @@ def type_outline(data: "DataTypes", *, exact: Exact) -> Outline[DataLine]:
             return []
         fields = sorted(line.type.fields.values(), key=lambda one: (-one.counts.weight, one.offset, one.field))
         return [
-            DataLine(f"+{one.offset} {one.field or '(whole)'}", one.counts, one.counts.weight, f"{one.size:,} B", field=one)
+            DataLine(
+                f"+{one.offset} {one.field or '(whole)'}", one.counts, one.counts.weight, f"{one.size:,} B", field=one
+            )
             for one in fields
         ]
 
@@ -224,7 +222,7 @@ class Remark(NamedTuple):
     """A row about the quality of stacks: how many samples, their share in words, what is to be said, and the remarks
     below it."""
 
-    count: int | None
+    samples: int | None
     share: str
     words: str
     what: str = ""
@@ -260,7 +258,16 @@ def quality_outline(
         short = f" in {_last_part(gap.image)}" if place else ""
         lines = wrap(f"→ {gap.advice}", ADVICE_WIDTH, subsequent_indent="  ") if gap.advice else []
         advice = tuple(Remark(None, "", line, "detail") for line in lines)
-        remarks.append(Remark(gap.samples, f"{100 * share:.2f}%", gap.description + short, heat(share), advice, gap.description + place))
+        remarks.append(
+            Remark(
+                gap.samples,
+                f"{100 * share:.2f}%",
+                gap.description + short,
+                heat(share),
+                advice,
+                gap.description + place,
+            )
+        )
     if absent:
         remarks.append(Remark(None, "", "Files that are missing or cannot be used, by samples", "heading"))
     remarks += [Remark(one.samples, "", f"{one.name}: {one.problem}") for one in absent]
@@ -270,7 +277,7 @@ def quality_outline(
 
     def columns(width: int) -> list[Column]:
         return [
-            Column("Samples", 10, lambda one, _w: Text(f"{one.count:,}" if one.count is not None else ""), True),
+            Column("Samples", 10, lambda one, _w: Text(f"{one.samples:,}" if one.samples is not None else ""), True),
             Column("Share", 8, lambda one, _w: text(one.share, one.what if one.what != "heading" else ""), True),
             Column("Stacks", 0, lambda one, width: text(fit(one.words, width), one.what), tree=True),
         ]

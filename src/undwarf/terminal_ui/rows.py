@@ -77,8 +77,8 @@ Item = TypeVar("Item")
 class Table(Generic[Item]):
     """Rows of equal rank, sorted by one of their columns.
 
-    ``detail`` gives all that there is to say of an item, ``searched`` its text for the search, ``orders`` the key of each
-    order; items of equal key stay in their order.
+    ``detail`` gives all that there is to say of an item, ``searched`` its text for the search, ``orders`` the key of
+    each order; items of equal key stay in their order.
     """
 
     def __init__(

@@ -25,4 +25,6 @@ class Search:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text has it."""
-        return [found.span() for found in self._compiled.finditer(text[:MOST_CHARACTERS]) if found.end() > found.start()]
+        return [
+            found.span() for found in self._compiled.finditer(text[:MOST_CHARACTERS]) if found.end() > found.start()
+        ]
