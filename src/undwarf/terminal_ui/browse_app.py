@@ -174,6 +174,8 @@ class BrowseApp(ProfileApp):
         """The filters as they were typed, by name."""
         self.span: tuple[int, int] | None = None
         """The selected time."""
+        self._applied: tuple[dict[str, str], tuple[int, int] | None] = {}, None
+        """The filters of what is shown."""
         self.shown: Shown | None = None
         self._range = (0, 0)
         self._progress: tuple[str, int, int] | None = None
@@ -272,13 +274,17 @@ class BrowseApp(ProfileApp):
         try:
             analysis = await self.compute(lambda: Analysis(self.opened, filters, section))
         except UndwarfError as error:
+            # What was shown before stays.
+            self.texts, self.span = self._applied
             self.say(error)
+            await self._show_activity()
             return
         except Exception as error:  # noqa: BLE001 - the program ends with it
             self.fail(error)
             return
         before = self.shown
         self.shown = Shown(analysis)
+        self._applied = dict(self.texts), self.span
         if before is not None:
             self._save_cursor(before)
             self.shown.cursors = dict.fromkeys(range(len(self.pages)), 0)
@@ -542,9 +548,13 @@ class BrowseApp(ProfileApp):
         self._main.query_one("#detail", Static).update(line)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """The bar of activity has other parts."""
+        """The first line has another length."""
         if self.shown is not None:
             self._write_head()
+
+    def on_time_brush_resized(self) -> None:
+        """The bar has other parts."""
+        if self.shown is not None:
             self.run_worker(self._resized(), exclusive=True, group="resize")
 
     async def _resized(self) -> None:

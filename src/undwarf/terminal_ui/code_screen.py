@@ -272,12 +272,11 @@ class CodeScreen(Screen[None]):
             hot = max(range(len(code)), key=lambda at: _total(code[at]), default=0)
             instructions.show(table, "no instructions are known", cursor=hot)
         else:
-            columns = self._source_columns(texts, tree=True)
             outline = Outline(
                 rows,
                 lambda row: row.below,
                 lambda row: not row.below,
-                lambda _width: columns,
+                lambda _width: self._source_columns(texts, tree=True),
                 texts.detail,
                 texts.searched,
                 self._inlined,

@@ -26,6 +26,7 @@ HelpPart = tuple[str, Sequence[tuple[str, str]]]
 class TextScreen(ModalScreen[None]):
     """A text in a box; Esc or any other of the usual keys leaves it."""
 
+    AUTO_FOCUS = "VerticalScroll"
     DEFAULT_CSS = """
     TextScreen { align: center middle; background: ansi_default; }
     TextScreen > VerticalScroll {
@@ -85,6 +86,7 @@ class Field(Input):
 class FilterScreen(ModalScreen[dict[str, str] | None]):
     """Asks for filters; gives their texts by name, or None if nothing changes."""
 
+    AUTO_FOCUS = "Field"
     DEFAULT_CSS = """
     FilterScreen { align: center middle; background: ansi_default; }
     FilterScreen > Vertical {

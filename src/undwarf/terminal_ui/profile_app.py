@@ -1,6 +1,7 @@
 """What all programs of this folder share: work beside the screen, search, help, and the screens of one function."""
 
 import asyncio
+import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, TypeVar
@@ -87,6 +88,12 @@ class ProfileApp(App[int]):
         """Computations that are not done."""
         self._worker = ThreadPoolExecutor(1, "undwarf-views")
         self._typing: RowsView | None = None
+
+    def on_load(self) -> None:
+        """A signal ends the program as its keys do, so that the terminal is as it was."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.exit, 128 + number)
 
     def is_exact(self) -> bool:
         """Whether weights are shown as numbers."""

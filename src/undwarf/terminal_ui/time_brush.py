@@ -43,6 +43,9 @@ class TimeBrush(Widget, can_focus=True):
             super().__init__()
             self.span = span
 
+    class Resized(Message):
+        """There are more columns, or fewer."""
+
     class Left(Message):
         """The focus is to go back to the rows."""
 
@@ -143,6 +146,10 @@ class TimeBrush(Widget, can_focus=True):
             self.action_clear()
         else:
             self.action_choose()
+
+    def on_resize(self) -> None:
+        """Each column is another part of the time."""
+        self.post_message(self.Resized())
 
     def on_focus(self) -> None:
         """The cursor appears."""

@@ -321,8 +321,8 @@ class TopApp(ProfileApp):
 
     def on_rows_view_opened(self, event: RowsView.Opened) -> None:
         """Show the callers and callees of the function."""
-        view = event.view
-        function = view.rows.function(view.cursor) if view.rows is not None else None
+        function = event.view.rows.function(event.view.cursor) if event.view.rows is not None else None
+        function = function or self.function()
         if function is not None:
             self.open_function(function)
 
