@@ -179,7 +179,8 @@ class CodeScreen(Screen[None]):
     CodeScreen #where { height: 1; }
     CodeScreen #detail { height: 1; }
     CodeScreen #instructions { display: none; }
-    CodeScreen.-beside #instructions { display: block; margin-left: 1; }
+    CodeScreen.-beside #source { width: 4fr; }
+    CodeScreen.-beside #instructions { display: block; width: 5fr; margin-left: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "layout", show=False),
@@ -295,16 +296,16 @@ class CodeScreen(Screen[None]):
         return None
 
     def _source_columns(self, texts: CodeTexts, *, tree: bool) -> list[Column]:
-        number = Column("Line", 8 if tree else 6, texts.number, True)
+        number = Column("Line", 8 if tree else 5, texts.number, True)
         source = Column("Source, instructions below" if tree else "Source", 0, texts.source, tree=tree)
         mark = [] if tree else [Column("", 1, texts.mark)]
         return [*texts.weights(), number, *mark, source]
 
     def _code_columns(self, texts: CodeTexts, width: int) -> list[Column]:
-        columns = [*texts.weights(), Column("Address", 9, texts.number, True), Column("", 1, texts.mark)]
+        columns = [*texts.weights(), Column("Address", 8, texts.number, True), Column("", 1, texts.mark)]
         columns.append(Column("Instruction", 0, texts.instruction))
         if texts.operands:
-            columns.append(Column("Data", min(32, width // 4), texts.data))
+            columns.append(Column("Data", min(28, width // 5), texts.data))
         return columns
 
     async def _types(self, texts: CodeTexts, listing: "Listing") -> None:

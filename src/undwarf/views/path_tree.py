@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from undwarf.column import zeros
-from undwarf.profile.grouping import look_up, order, rows_from, sums, without_none
+from undwarf.profile.grouping import look_up, order, rows_from, rows_set, sums, without_none
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.call_tree import KEYS
 from undwarf.views.flat_profile import EntityTree, entity_tree
@@ -155,8 +155,8 @@ class PathTree:
             flags[number] = entity.texts[self._name] in names
         wanted = look_up(self._entity, flags)
         counted = zeros("Q", len(wanted))
-        for place, flag in enumerate(wanted):
-            if flag and self._below[place]:
+        for place in rows_set(wanted):
+            if self._below[place]:
                 counted[place] = 1
         counts: memoryview = subtree_sums(self._parent, counted)
         return counts
