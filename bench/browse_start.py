@@ -52,7 +52,7 @@ def start(path: str, options: list[str]) -> Times:
             except OSError as error:
                 raise RuntimeError(f"{path}: it ended: {shown[-200:]!r}") from error
             now = time.perf_counter() - begun
-            first = first or (now if FIRST in shown else 0.0)
+            first = first or (now if FIRST in shown or TREE in shown else 0.0)
             # Progress in per cent has a blank before its mark.
             tree = now if TREE in shown.replace(b" %", b"") else 0.0
         os.write(ours, b"q")

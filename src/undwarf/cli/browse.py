@@ -32,7 +32,6 @@ def command(job: Job) -> int:
     """
     if not sys.stdout.isatty():
         raise UsageError("browse needs a terminal", "its output is not one", "undwarf report prints the same numbers")
-    from undwarf.terminal_ui.browse_app import BrowseApp
     from undwarf.terminal_ui.opened_file import OpenedFile, opened_recording
 
     def unwind(lines: bool) -> "Profile":
@@ -42,8 +41,12 @@ def command(job: Job) -> int:
         opened = opened_recording(job.recording, unwind, job.symfs)
     else:
         opened = OpenedFile(job.source.path, unwind, fields=job.fields)
-    app = BrowseApp(opened)
-    job.progress.redirect(app.progress)
+    job.progress.redirect(opened.show_progress)
+    worker = opened.start()
+    # Meanwhile: its imports take as long as unwinding a small recording.
+    from undwarf.terminal_ui.browse_app import BrowseApp
+
+    app = BrowseApp(opened, worker)
     code = app.run()
     if app.busy:
         # Memory that is still read cannot be unmapped: the process ends as it is.

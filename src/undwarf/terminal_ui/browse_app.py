@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -155,8 +156,8 @@ class BrowseApp(ProfileApp):
     AUTO_FOCUS = "#rows"
     KEY_HELP = (PAGES_HELP, FILTERS_HELP, MOVING, FINDING, FUNCTIONS)
 
-    def __init__(self, opened: OpenedFile) -> None:
-        super().__init__()
+    def __init__(self, opened: OpenedFile, worker: ThreadPoolExecutor | None = None) -> None:
+        super().__init__(worker)
         self.opened = opened
         self.pages = [
             Page("Calls", self._calls),
@@ -178,12 +179,7 @@ class BrowseApp(ProfileApp):
         """The filters of what is shown."""
         self.shown: Shown | None = None
         self._range = (0, 0)
-        self._progress: tuple[str, int, int] | None = None
         self._bar: PageBar | None = None
-
-    def progress(self, step: str, done: int, total: int) -> None:
-        """Take the progress of a long step; may be called from any thread."""
-        self._progress = (step, done, total)
 
     def analysis(self) -> Analysis | None:
         """What is shown."""
@@ -249,8 +245,8 @@ class BrowseApp(ProfileApp):
         self.run_worker(self._start(), exclusive=True, group="select")
 
     def _show_progress(self) -> None:
-        if self._progress is not None and self._list.rows is None:
-            step, done, total = self._progress
+        if self.opened.progress is not None and self._list.rows is None and self.busy:
+            step, done, total = self.opened.progress
             share = f"  {100 * done / total:3.0f} %" if total else f"  {done:,}"
             self._list.show(None, f"{step} …{share}")
 

@@ -4,6 +4,7 @@ All of it may take a while, and is called from one thread that works beside the 
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -41,6 +42,18 @@ class OpenedFile:
     symfs: str = ""
     disassembly: "Callable[[], Disassembly] | None" = None
     """Disassembles; None for a profile of another tool."""
+    progress: tuple[str, int, int] | None = None
+    """The long step that is under way: its name, how much is done, and how much there is."""
+
+    def show_progress(self, step: str, done: int, total: int) -> None:
+        """Take the progress of a long step; may be called from any thread."""
+        self.progress = (step, done, total)
+
+    def start(self) -> ThreadPoolExecutor:
+        """Begin to unwind, in the thread that all further work is to be done in."""
+        worker = ThreadPoolExecutor(1, "undwarf-views")
+        worker.submit(lambda: self.profile)
+        return worker
 
     def has(self, field: str) -> bool:
         """Whether samples have a time, tid, comm, dso or line."""

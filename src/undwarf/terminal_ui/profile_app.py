@@ -77,7 +77,7 @@ class ProfileApp(App[int]):
     ]
     KEY_HELP: ClassVar[tuple[HelpPart, ...]] = (MOVING, FINDING, FUNCTIONS)
 
-    def __init__(self) -> None:
+    def __init__(self, worker: ThreadPoolExecutor | None = None) -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.exact = False
@@ -86,7 +86,7 @@ class ProfileApp(App[int]):
         """What ended the program."""
         self.busy = 0
         """Computations that are not done."""
-        self._worker = ThreadPoolExecutor(1, "undwarf-views")
+        self._worker = worker if worker is not None else ThreadPoolExecutor(1, "undwarf-views")
         self._typing: RowsView | None = None
 
     def on_load(self) -> None:
