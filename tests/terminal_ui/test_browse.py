@@ -243,6 +243,33 @@ def test_source_lines_and_instructions() -> None:
     assert len(expected) > 5
 
 
+def test_source_and_instructions_are_beside_each_other_where_there_is_space() -> None:
+    path = RECORDINGS / "words-sum.data"
+    done = printed("report", "--json", "--source", "compare", "--asm", "--symfs", RECORDINGS, path)
+    lines = done["events"][0]["listings"][0]["lines"]
+    weights = {line["line"]: line["total"] for line in lines if line["total"]}
+    instructions = sorted((one["address"], one["total"]) for line in lines for one in line["instructions"])
+
+    async def scenario(driver: Driver) -> None:
+        await driver.press("3")
+        await driver.search("compare")
+        await driver.press("a", "w")
+        source, code = driver.view("#source"), driver.view("#instructions")
+        assert source.rows is not None and code.rows is not None
+        rows = [source.rows.item(row) for row in range(len(source.rows))]
+        assert {row.line.number: row.line.total_weight for row in rows if row.line and row.line.total_weight} == weights
+        shown = [code.rows.item(row).code for row in range(len(code.rows))]
+        assert [(f"0x{one.address:x}", one.total_weight) for one in shown] == instructions
+        assert any("char" in row for row in driver.rows("#instructions"))
+        await driver.press("tab", "home")
+        assert driver.current("#source").split()[-1] != "}" and "▌" in driver.current("#source")
+        await driver.press("v")
+        assert not driver.app.screen.query_one("#instructions").display
+
+    browse_file(path, scenario, LARGE)
+    assert weights and instructions
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
 def test_screens(snapshot: Callable[[str], None], size: tuple[int, int]) -> None:
     shown = []

@@ -103,7 +103,7 @@ def call_outline(paths: "PathTree", roots: "Sequence[PathNode]", *, callers: boo
 
 _TITLES = {"comm": "Thread", "pid": "Pid", "tid": "Tid", "dso": "File", "sym": "Function", "srcline": "Source line"}
 _NUMBERS = ("pid", "tid")
-_FIXED = {"comm": 18, "pid": 9, "tid": 9, "srcline": 24, "dso": 0, "sym": 0}
+_FIXED = {"comm": 16, "pid": 9, "tid": 9, "srcline": 24, "dso": 0, "sym": 0}
 
 
 def flat_table(
