@@ -327,6 +327,21 @@ def test_hostile_names_are_text() -> None:
     assert all("[@click=app.quit]here[/]" in text for text in shown[2:3])
 
 
+def test_a_hostile_name_can_be_a_filter() -> None:
+    profile = make_profile([S("main@app leaf@app"), S("main@app other@app")])
+    profile.functions.name[1] = HOSTILE
+
+    async def scenario(driver: Driver) -> None:
+        await driver.press("3")
+        await driver.search("evil")
+        await driver.press("x")
+        assert "1 of 2 samples" in driver.lines()[0]
+        await driver.press("f")
+        assert r"\x1b\[2J" in driver.app.screen.query_one("#callers", Input).value
+
+    drive(browse_profile(profile), scenario, LARGE)
+
+
 def test_a_wrong_filter_says_why_and_changes_nothing() -> None:
     async def scenario(driver: Driver) -> None:
         await driver.press("f")

@@ -85,6 +85,16 @@ FIELDS = (
 _NEEDS = {"dsos": "dso", "comms": "comm", "tids": "tid", "spans": "time"}
 
 
+def exactly(name: str) -> str:
+    """A regular expression for a name, which can be shown whatever is in it."""
+    return f"^{''.join(re.escape(char) if char.isprintable() else printable(char) for char in name)}$"
+
+
+def like(name: str) -> str:
+    """A wildcard pattern for a name, which can be shown whatever is in it."""
+    return "".join(char if char.isprintable() and char != "," else "?" for char in name)
+
+
 class Page(NamedTuple):
     """A page: its name, and what computes its rows."""
 
@@ -449,9 +459,15 @@ class BrowseApp(ProfileApp):
         if len(self.screen_stack) == 1 and not self._brush.has_class("-absent"):
             self._brush.focus()
 
+    def on_time_brush_focused(self) -> None:
+        """Its keys are shown while it has the focus."""
+        words = "← → move   Space begins   Shift+← → extends   Enter selects   Backspace: all   Esc back"
+        self._main.query_one("#detail", Static).update(Text(words, style("warning"), no_wrap=True))
+
     def on_time_brush_left(self) -> None:
         """The rows have the focus again."""
         self._list.focus()
+        self._list.post_message(RowsView.Moved(self._list))
 
     def on_time_brush_selected(self, event: TimeBrush.Selected) -> None:
         """Show only this time."""
@@ -471,16 +487,16 @@ class BrowseApp(ProfileApp):
             return
         item, function = view.rows.item(view.cursor), view.rows.function(view.cursor)
         if function is not None:
-            self.texts["callers"] = f"^{re.escape(function.name)}$"
+            self.texts["callers"] = exactly(function.name)
         elif isinstance(item, Row) and self.page == 3:
-            self.texts["dsos"] = item.key[0]
+            self.texts["dsos"] = like(item.key[0])
         elif isinstance(item, Row) and self.page == 4:
             keys = self.shown.analysis.threads.keys if self.shown is not None else ()
             values = dict(zip(keys, item.key, strict=True))
             if "tid" in values:
                 self.texts["tids"] = values["tid"]
             elif "comm" in values:
-                self.texts["comms"] = values["comm"]
+                self.texts["comms"] = like(values["comm"])
         else:
             return
         self.select()
@@ -531,7 +547,7 @@ class BrowseApp(ProfileApp):
     def on_rows_view_moved(self, event: RowsView.Moved) -> None:
         """Show the row in full, and which match it is."""
         view = event.view
-        if view is not self._list:
+        if view is not self._list or self._brush.has_focus:
             return
         line = Text(no_wrap=True, end="", overflow="ellipsis")
         if view.rows is not None and len(view.rows):

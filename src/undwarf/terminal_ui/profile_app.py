@@ -30,7 +30,7 @@ MOVING: HelpPart = (
         ("Home End  g G", "the first row, the last one"),
         ("→ ←  + -", "unfold a row; fold it, or go to the row above it"),
         ("Space", "unfold or fold"),
-        ("Enter", "open a row: callers and callees; trees unfold"),
+        ("Enter", "open a row: callers and callees of a function, the functions of a file or thread; trees unfold"),
         ("mouse", "a click chooses, on a mark unfolds, on a title sorts; two clicks open"),
     ),
 )

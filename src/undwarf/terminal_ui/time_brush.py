@@ -43,6 +43,9 @@ class TimeBrush(Widget, can_focus=True):
             super().__init__()
             self.span = span
 
+    class Focused(Message):
+        """It has the focus."""
+
     class Resized(Message):
         """There are more columns, or fewer."""
 
@@ -153,6 +156,7 @@ class TimeBrush(Widget, can_focus=True):
 
     def on_focus(self) -> None:
         """The cursor appears."""
+        self.post_message(self.Focused())
         self.refresh()
 
     def on_blur(self) -> None:
