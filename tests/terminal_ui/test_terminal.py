@@ -1,7 +1,9 @@
 """Programs on a real pseudo-terminal: they start, take keys, and leave the terminal as it was."""
 
 import re
+import shlex
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,9 +48,15 @@ def test_no_color_is_heeded(tmp_path: Path, never: str, coloured: bool) -> None:
     assert re.search(rb"\x1b\[(1;)?7[;m]", terminal.shown)
 
 
-def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
-    import subprocess
+def test_a_recording_comes_through_a_pipe(tmp_path: Path) -> None:
+    words = " ".join(shlex.quote(word) for word in COMMAND[:-1])
+    terminal = Terminal(["sh", "-c", f"cat {RECORDINGS}/words.data | {words} -"], tmp_path)
+    assert terminal.wait_for(b"count_words")
+    terminal.press(b"q")
+    assert terminal.end() == 0
 
+
+def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(COMMAND, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "browse needs a terminal" in done.stderr

@@ -41,6 +41,10 @@ def command(job: Job) -> int:
         opened = opened_recording(job.recording, unwind, job.symfs)
     else:
         opened = OpenedFile(job.source.path, unwind, fields=job.fields)
+    if not sys.stdin.isatty():
+        # The recording came through a pipe: all of it is read before keys are.
+        opened.start().shutdown(wait=True)
+        _keys_of_terminal()
     job.progress.redirect(opened.show_progress)
     worker = opened.start()
     # Meanwhile: its imports take as long as unwinding a small recording.
@@ -59,3 +63,14 @@ def command(job: Job) -> int:
         job.profile()
     job.warn()
     return code or 0
+
+
+def _keys_of_terminal() -> None:
+    """Read standard input from the terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError as error:
+        why = "its input is a pipe, and there is no other one"
+        raise UsageError("browse needs a terminal", why, "write the recording to a file") from error
+    os.dup2(terminal, 0)
+    os.close(terminal)
