@@ -1,5 +1,7 @@
 """``undwarf browse``, driven by keys and the mouse."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from tests.support.screens import LARGE, RECORDINGS, SMALL, Driver, browse_file,
 from textual.widgets import Input
 
 from undwarf.profile.filters import Filters
+from undwarf.profile.model import Profile
+from undwarf.terminal_ui.browse_app import BrowseApp
+from undwarf.terminal_ui.opened_file import OpenedFile
 
 WORDS = RECORDINGS / "words.data"
 SAMPLES = [
@@ -287,6 +292,30 @@ def test_screens(snapshot: Callable[[str], None], size: tuple[int, int]) -> None
 
     drive(browse_profile(make_profile(SAMPLES)), scenario, size)
     snapshot("\n".join(shown))
+
+
+def test_progress_is_shown_and_quitting_does_not_wait_for_the_profile() -> None:
+    going_on = threading.Event()
+
+    def unwind(_lines: bool) -> Profile:
+        going_on.wait(20)
+        return make_profile(SAMPLES)
+
+    app = BrowseApp(OpenedFile("some.data", unwind))
+
+    async def run() -> None:
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.pause()
+            assert "reading" in Driver(app, pilot).text()
+            app.opened.show_progress("walking stacks", 3, 10)
+            await pilot.pause(0.3)
+            assert "walking stacks …   30 %" in Driver(app, pilot).text()
+            await pilot.press("q")
+
+    asyncio.run(run())
+    assert app.is_working
+    going_on.set()
+    assert not app._worker.submit(bool).result(20)
 
 
 def test_every_key_of_the_last_line_is_bound() -> None:

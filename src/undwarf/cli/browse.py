@@ -52,7 +52,7 @@ def command(job: Job) -> int:
 
     app = BrowseApp(opened, worker)
     code = app.run()
-    if app.busy:
+    if app.is_working:
         # Memory that is still read cannot be unmapped: the process ends as it is.
         sys.stdout.flush()
         os._exit(code or 0)

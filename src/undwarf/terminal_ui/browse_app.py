@@ -461,7 +461,7 @@ class BrowseApp(ProfileApp):
 
     def on_time_brush_focused(self) -> None:
         """Its keys are shown while it has the focus."""
-        words = "← → move   Space begins   Shift+← → extends   Enter selects   Backspace: all   Esc back"
+        words = "← → move   Space begins   Enter selects   Backspace: all of it   Esc back"
         self._main.query_one("#detail", Static).update(Text(words, style("warning"), no_wrap=True))
 
     def on_time_brush_left(self) -> None:

@@ -22,6 +22,8 @@ from undwarf.terminal_ui.rows_view import RowsView
 from undwarf.terminal_ui.search import Search
 
 Result = TypeVar("Result")
+SHORT_WAIT = 0.1
+"""Seconds after which a thread that does not answer is at work."""
 MOVING: HelpPart = (
     "Moving",
     (
@@ -106,6 +108,15 @@ class ProfileApp(App[int]):
             return await asyncio.get_running_loop().run_in_executor(self._worker, work)
         finally:
             self.busy -= 1
+
+    @property
+    def is_working(self) -> bool:
+        """Whether something is still computed beside the screen, wanted or not."""
+        try:
+            self._worker.submit(lambda: None).result(SHORT_WAIT)
+        except TimeoutError:
+            return True
+        return False
 
     def fail(self, error: BaseException) -> None:
         """End the program with an error."""
