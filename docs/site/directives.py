@@ -3,6 +3,7 @@
 from html import escape
 from pathlib import Path
 
+from browse_pictures import picture
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -28,6 +29,25 @@ class Terminal(SphinxDirective):
             html = f'<div class="terminal" tabindex="0" role="group" aria-label="{label}">{picture}</div>'
             shown += [text, nodes.raw("", html, format="html")]
         return shown
+
+
+class Browse(SphinxDirective):
+    """The screen of the block's `undwarf browse` after the `keys`, in a terminal of `size` (as in 100x30)."""
+
+    has_content = True
+    option_spec = {"keys": str, "size": str}  # noqa: RUF012 - as docutils asks for it
+
+    def run(self) -> list[nodes.Node]:
+        (command,) = commands("\n".join(self.content))
+        columns, _x, lines = self.options.get("size", "90x26").partition("x")
+        keys = self.options.get("keys", "").split()
+        try:
+            drawing = picture(command, keys, (int(columns), int(lines)))
+        except RuntimeError as error:
+            raise self.error(str(error)) from error
+        label = escape(f"The screen of {command} after the keys {' '.join(keys)}", quote=True)
+        html = f'<div class="terminal" tabindex="0" role="group" aria-label="{label}">{drawing}</div>'
+        return [nodes.literal_block(command, command, language="sh"), nodes.raw("", html, format="html")]
 
 
 class FlameGraph(SphinxDirective):
@@ -59,4 +79,5 @@ class FlameGraph(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("terminal", Terminal)
     app.add_directive("flamegraph", FlameGraph)
+    app.add_directive("browse", Browse)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,14 @@
 """`undwarf top` on programs that run here."""
 
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from tests.support.documents import documents
+from tests.support.recording import compiled
+from tests.support.terminal import Terminal
 
 from undwarf.cli.main import run
 
@@ -43,3 +48,32 @@ def test_top_ends_after_its_last_iteration(program: str, capsys):
         finally:
             process.kill()
     assert "Symbol" in capsys.readouterr().out
+
+
+def test_on_a_terminal_a_function_is_annotated_while_it_runs(tmp_path: Path, perf_events: None) -> None:
+    program = compiled(tmp_path, "volatile long n;\nint main(void) {\n  for (;;)\n    n++;  // the hot line\n}\n", "-g")
+    with subprocess.Popen([program]) as process:
+        try:
+            command = [
+                sys.executable,
+                "-m",
+                "undwarf",
+                "top",
+                "-e",
+                "cpu-clock",
+                "--interval",
+                "0.3",
+                "--sort",
+                "dso,sym",
+            ]
+            terminal = Terminal([*command, "-p", str(process.pid)], tmp_path)
+            assert terminal.wait_for(b"main")
+            terminal.press(b"a")
+            assert terminal.wait_for(b"the hot line")
+            terminal.press(b"\x1b")
+            time.sleep(0.3)
+            terminal.press(b"q")
+            assert terminal.end() == 0
+        finally:
+            process.kill()
+    assert terminal.shown.count(b"\x1b[?1049l") == 1

@@ -17,6 +17,7 @@ class Terminal:
 
     def __init__(self, command: list[str], cwd: Path, **environment: str) -> None:
         self._ours, theirs = pty.openpty()
+        self.last_settings: list[object] = []
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
         env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "LESS")}
         env |= {"TERM": "xterm", **environment}
@@ -35,9 +36,18 @@ class Terminal:
         """Press these keys."""
         os.write(self._ours, keys)
 
+    def settings(self) -> list[object]:
+        """The settings of the terminal."""
+        return list(termios.tcgetattr(self._ours))
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the program."""
+        self._process.send_signal(number)
+
     def end(self, seconds: float = 30) -> int:
         """Read all that is shown until the program ends; its exit code."""
         self._read(time.monotonic() + seconds, None)
+        self.last_settings = self.settings()
         os.close(self._ours)
         try:
             return self._process.wait(seconds)

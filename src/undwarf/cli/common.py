@@ -618,16 +618,24 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._step = ""
+        self._elsewhere: Callable[[str, int, int], None] | None = None
+
+    def redirect(self, show: Callable[[str, int, int], None] | None) -> None:
+        """Show the progress with this function, which may be called from any thread; None: as a bar again."""
+        self._elsewhere = show
 
     def downloading(self, what: str, done: int, total: int) -> None:
         """Show a download: a bar on a terminal, else a line at its start."""
-        if self._on_terminal:
+        if self._on_terminal or self._elsewhere is not None:
             self(what, done, total)
         elif what != self._step:
             self._step = what
             notify("note", what + (f" ({total / 1e6:,.1f} MB)" if total else ""))
 
     def __call__(self, step: str, done: int, total: int) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere(step, done, total)
+            return
         if not self._on_terminal or time.monotonic() - self._start < 1:
             return
         if self._bar is None:

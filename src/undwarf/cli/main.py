@@ -19,6 +19,7 @@ from undwarf.errors import UndwarfError, UsageError
 
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
+    "browse": "Look around in a profile in the terminal: calls, functions, source, types, threads, time.",
     "completion": "Print the completion script for a shell.",
     "diff": "Compare recordings: what changed, by how much, and whether chance explains it.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
@@ -38,7 +39,7 @@ COMMANDS = {
     "types": "Show which types and members the samples access.",
     "view": "Show recordings in a browser: time line, flame graph, source, data types.",
 }
-UNPAGED = ("record", "top", "view", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+UNPAGED = ("browse", "record", "top", "view", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
@@ -46,6 +47,7 @@ GROUPS = {
         "report",
         "view",
         "diff",
+        "browse",
         "flamegraph",
         "fold",
         "export",

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from undwarf.column import copied, zeros
 from undwarf.live.sampling.ring import Weights
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import Features
-from undwarf.profile.build import frame_pids, store_numbers
+from undwarf.profile.build import frame_pids, store_numbers, with_lines
 from undwarf.profile.grouping import without_none
 from undwarf.profile.model import (
     EventInfo,
@@ -20,8 +21,12 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
+from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import Resolver
 from undwarf.unwind.stacks import remap
+
+if TYPE_CHECKING:
+    from undwarf.views.function_code import Disassembly
 
 
 @dataclass(slots=True)
@@ -70,6 +75,20 @@ class Top:
         self._sampler.run(self._begin, self._take)
         if self._weights.used and not self._over:
             self._refresh()
+
+    def with_lines(self, profile: Profile) -> Profile:
+        """A picture's profile with source lines, and with inlined functions as frames of their own."""
+        return with_lines(profile, self._unwinder.store, self._lines)
+
+    @cached_property
+    def _lines(self) -> ImageLines:
+        return ImageLines(self._unwinder.store)
+
+    def disassembly(self) -> "Disassembly":
+        """Disassembles functions of pictures' profiles."""
+        from undwarf.views.function_code import Disassembly
+
+        return Disassembly(self._unwinder.store.images.__getitem__, self._lines)
 
     def _begin(self, records: bytes) -> None:
         self._unwinder.unwind([memoryview(records)])

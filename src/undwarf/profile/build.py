@@ -12,6 +12,7 @@ from undwarf.images.image_kind import bits_of_name
 from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.profile.filters import Filters, select
+from undwarf.profile.grouping import look_up
 from undwarf.profile.model import (
     NONE,
     EventInfo,
@@ -226,6 +227,18 @@ def _expanded(
         StackColumns(parent, frame),
         innermost,
     )
+
+
+def with_lines(profile: Built, store: ImageStore, lines_of: "Callable[[Image], Lines | None]") -> Built:
+    """A profile without source lines with them, and with inlined functions as frames of their own."""
+    naming = Naming(ResolverOptions(), lines_of=lines_of)
+    inlines = _inlines(store, profile.frames, naming, lines_of)
+    frames, functions, stacks, innermost = _expanded(profile.frames, profile.functions, profile.stacks, inlines, True)
+    columns = profile.samples.columns
+    samples = replace(columns, stack=look_up(columns.stack, innermost)) if len(innermost) else columns
+    expanded = profile.derived(samples=samples, stacks=stacks, frames=frames, functions=functions)
+    expanded.files = inlines.files
+    return expanded
 
 
 def image_info(image: Image, used: bool) -> ImageInfo:

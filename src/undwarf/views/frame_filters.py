@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
-from undwarf.profile.filters import Filters, near
+from undwarf.profile.filters import Filters, near, select
 from undwarf.profile.grouping import look_up, rows_set, sums, without_none
 from undwarf.profile.labels import dso, short_dso
 from undwarf.profile.model import NONE, Profile, SampleColumns
@@ -79,6 +79,15 @@ def passing(profile: Profile, filters: Filters) -> SampleColumns:
     if filters.callers:
         _keep(chosen, profile, _by_caller(profile, filters.callers))
     return profile.samples.columns.rows(rows_set(memoryview(array("I", chosen))))
+
+
+def filtered(profile: Profile, filters: Filters) -> Profile:
+    """The profile with the samples that pass all filters. Raises NothingUsable, with suggestions, if a function or file
+    matches none, UsageError for an event that is not there."""
+    columns = profile.samples.columns
+    _chosen, rows = select(filters, columns, None, list(profile.events), profile.comms, columns.comm)
+    narrow = profile.derived(samples=columns.rows(rows)) if rows is not None else profile
+    return narrow.derived(samples=passing(narrow, filters)) if filters.of_frames else narrow
 
 
 def _keep(chosen: memoryview, profile: Profile, nodes: memoryview) -> None:

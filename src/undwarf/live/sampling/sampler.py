@@ -4,6 +4,7 @@ import mmap
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -367,6 +368,9 @@ class Sampler:
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             # When the terminal closes, the recording is finished.
             stopping.append(signal.SIGHUP)
+        if threading.current_thread() is not threading.main_thread():
+            # Signals are the business of the thread that the program's user talks to.
+            stopping.clear()
         before = {number: signal.signal(number, self._stop) for number in stopping}
         niceness = os.getpriority(os.PRIO_PROCESS, 0)
         # Buffers fill while other processes compute. The sampled processes keep their priority.

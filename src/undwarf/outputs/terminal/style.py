@@ -37,6 +37,20 @@ def prefer(when: When, styles: Mapping[str, str]) -> None:
     _Preferences.styles = {**STYLES, **styles}
 
 
+def sgr_of(what: str) -> str:
+    """The SGR parameters of a key of :data:`STYLES`, as the user prefers; empty for none."""
+    return _Preferences.styles[what]
+
+
+def heat(share: float) -> str:
+    """The style of a share of the whole: hot from 10 %, warm from 3 %, a detail below 0.1 %, else empty."""
+    if share >= 0.10:
+        return "hot"
+    if share >= 0.03:
+        return "warm"
+    return "" if share >= 0.001 else "detail"
+
+
 def style_of(text: str) -> str:
     """The SGR parameters of a style in words: ``bold bright-red``, ``208``, or ``none``. Raises ValueError."""
     if text == "none":
@@ -124,12 +138,9 @@ class Paint:
         return self._style("bad", text)
 
     def share(self, share: float, text: str) -> str:
-        """A share of the whole: hot from 10 %, warm from 3 %, a detail below 0.1 %."""
-        if share >= 0.10:
-            return self._style("hot", text)
-        if share >= 0.03:
-            return self._style("warm", text)
-        return text if share >= 0.001 else self._style("detail", text)
+        """A share of the whole, by its :func:`heat`."""
+        style = heat(share)
+        return self._style(style, text) if style else text
 
     def kernel(self, text: str) -> str:
         """The name of kernel code."""
