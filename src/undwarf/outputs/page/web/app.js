@@ -30,7 +30,7 @@ export class App {
     if (view.measure >= profile.measures.length) view.measure = 0;
     /** @type {import("./selection.js").Selection | null} */
     this.selected = null;
-    /** @type {Record<string, Shown>} */
+    /** @type {Partial<Record<keyof typeof VIEWS, Shown>>} */
     this.views = {};
     this.keys = new Keys(this);
     this.header = new Header(this);
@@ -77,11 +77,22 @@ export class App {
     const name = this.state.view.view;
     for (const panel of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-view]")))
       panel.hidden = panel.dataset.view !== name;
-    if (!this.views[name]) {
-      const root = /** @type {HTMLElement} */ (document.getElementById(`view-${name}`));
-      const tools = /** @type {HTMLElement} */ (document.querySelector(`.tools[data-view="${name}"]`));
-      this.views[name] = new VIEWS[name](this, root, tools);
-      this.views[name].show(new Set());
-    } else this.views[name].show(changed);
+    const known = this.views[name];
+    if (known) known.show(changed);
+    else this.create(name).show(new Set());
+  }
+
+  /** Make a view: it is not drawn before it is shown. @param {keyof typeof VIEWS} name @returns {Shown} */
+  create(name) {
+    const root = /** @type {HTMLElement} */ (document.getElementById(`view-${name}`));
+    const tools = /** @type {HTMLElement} */ (document.querySelector(`.tools[data-view="${name}"]`));
+    const view = new VIEWS[name](this, root, tools);
+    this.views[name] = view;
+    return view;
+  }
+
+  /** Make all views, so that each has told its keys. */
+  createAll() {
+    for (const name of /** @type {(keyof typeof VIEWS)[]} */ (Object.keys(VIEWS))) if (!this.views[name]) this.create(name);
   }
 }

@@ -770,6 +770,7 @@ export class FlameView {
 
   listen() {
     const { canvas, scroll } = this;
+    this.app.state.onChange(() => this.tip.hide());
     new ResizeObserver(() => {
       if (this.crumbItems) this.layCrumbs(this.crumbItems);
       this.draw();
@@ -807,8 +808,10 @@ export class FlameView {
     });
     canvas.addEventListener("contextmenu", (event) => {
       event.preventDefault();
-      const one = this.boxAt(event) ?? this.focus;
-      if (one) this.menu(one, event.clientX, event.clientY);
+      const one = this.boxAt(event);
+      // A key opens it where the focus is.
+      if (event.button === 0 && !event.ctrlKey) this.menuAtFocus();
+      else if (one) this.menu(one, event.clientX, event.clientY);
     });
     canvas.addEventListener(
       "wheel",
