@@ -528,11 +528,11 @@ class Job:
         """What a profile of another tool has of time, pid, tid, cpu, comm, dso, line; None for a recording."""
         return None if self.is_recording else cast("OpenedProfile[ApiProfile]", self.source).origin.fields
 
-    def grouped(self, by: str, skid: bool) -> "Profile":
-        """The profile with the groups of ``--by`` at the root of its stacks."""
+    def grouped(self, by: str, skid: bool, **options: bool) -> "Profile":
+        """The profile with the groups of ``--by`` at the root of its stacks. ``options``: as of :meth:`profile`."""
         if by == "type":
             self.need_recording("--by type")
-        profile = self.profile()
+        profile = self.profile(**options)
         if by == "type":
             from undwarf.views.data.type_labels import by_type
 

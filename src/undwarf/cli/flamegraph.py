@@ -1,14 +1,12 @@
 """``undwarf flamegraph``"""
 
 import sys
-from pathlib import Path
 from typing import Literal
 
 import click
 
 from undwarf.cli.common import BY, SKID, Job, recording_command
 from undwarf.errors import UsageError
-from undwarf.outputs.terminal.escape import printable
 
 
 @recording_command(
@@ -43,34 +41,21 @@ Examples:
 def command(
     job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool, as_json: bool
 ) -> None:
-    """Write a flame graph as one self-contained HTML page.
+    """Write a flame graph as one self-contained HTML page: that of undwarf view, without data types.
 
     FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
     speedscope's JSON.
     """
-    from undwarf.outputs.atomic_file import whole_file
-    from undwarf.outputs.flamegraph import FlamegraphOptions, write
-    from undwarf.views.flame_graph import flame_graph
+    from undwarf.cli.page_file import page_parts, write_page
 
     if as_json and output == "-":
         raise UsageError("--json cannot be used with -o -", "standard output has the page", "give -o FILE")
-    profile = job.grouped(by, skid)
-    graph = flame_graph(profile, job.stack_dump)
-    options = FlamegraphOptions(title=title or Path(job.source.path).name, weight=weight)
-    if output == "-":
-        write(graph, sys.stdout.buffer, options)
-        return
-    target = Path(output)
-    try:
-        with whole_file(target) as sink:
-            write(graph, sink, options)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
-    size = target.stat().st_size / 1024
-    click.echo(f"wrote {printable(output)} ({size:,.0f} KiB): open it in a browser", err=True)
+    parts = page_parts(job, job.grouped(by, skid, lines=True, by_time=True), title)
+    if weight == "samples":
+        parts.start = "weight=samples"
+    write_page(parts.for_file(types=False), output)
     if as_json:
         from undwarf.outputs.summaries import WrittenFile, write_flamegraph
-        from undwarf.views.report import unit_of_weights
 
-        units = [unit_of_weights(profile, measure.events) for measure in graph.graphs]
-        write_flamegraph(WrittenFile(job.source.path, output), graph, units, sys.stdout)
+        page = parts.page
+        write_flamegraph(WrittenFile(job.source.path, output), page.part.values, page.quality, sys.stdout)

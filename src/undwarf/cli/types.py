@@ -1,6 +1,5 @@
 """``undwarf types``"""
 
-import io
 import sys
 from functools import cache, partial
 from importlib import import_module
@@ -83,7 +82,9 @@ Examples:
     is_flag=True,
     help="Attribute samples at instructions without a memory access to the load they wait for; marked as inferred.",
 )
-@click.option("--html", "page", metavar="FILE", default=None, help="Write an HTML page with a heat map of each type.")
+@click.option(
+    "--html", "page", metavar="FILE", default=None, help="Write the page of undwarf view, opened at its data types."
+)
 @click.option(
     "--binary", metavar="ELF", default=None, help="Analyse a binary instead of a recording; with --at or --type."
 )
@@ -290,37 +291,23 @@ class _Accesses:
 
 
 def _write_page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
-    """The types of a recording as a page."""
-    from pathlib import Path
+    """The page of the recording, opened at its types, or at one."""
+    from urllib.parse import urlencode
 
-    accesses = _Accesses(job, "html", skid, weight)
+    from undwarf.cli.page_file import page_parts, write_page
+    from undwarf.cli.type_names import find_types, plain_name
 
-    from undwarf.cli.type_names import find_types, known_types
-    from undwarf.outputs.atomic_file import whole_file
-    from undwarf.outputs.types.html import MOST_TYPES, PageEvent, write
-    from undwarf.views.data.layout import draw, spread
-
-    read = list(accesses.events())
-    full_name = None
+    if weight == "latency":
+        raise UsageError("--weight latency and --html do not go together", "the page shows latencies beside weights")
+    parts = page_parts(job, job.profile(lines=True, by_time=True), skid=skid)
+    start = {"view": "types"}
+    if weight == "samples":
+        start["weight"] = weight
     if type_name is not None:
-        typedef_of = accesses.typedef_of(type_name)
-        found = (known_types(data, type_name, typedef_of) for _event, _name, data in read)
-        full_name = (next(filter(None, found), None) or find_types(read[0][2], type_name, typedef_of))[0].name
-    events = []
-    for event, name, data in read:
-        rows = [row for row in data.types if full_name in (None, row.name)]
-        types = [draw(row) for row in rows[:MOST_TYPES]]
-        late = not skid and event not in accesses.precise
-        events.append(PageEvent(name, data, types, len(rows) - len(types), spread(data), late))
-    page = io.StringIO()
-    write(events, accesses.clashes, job.recording.path, full_name, page)
-    text = page.getvalue().encode()
-    try:
-        with whole_file(Path(target)) as sink:
-            sink.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {target}", error.strerror or str(error), "choose another --html") from error
-    click.echo(f"wrote {printable(target)} ({len(text) / 1024:,.0f} KiB): open it in a browser", err=True)
+        typedef_of = cache(lambda: parts.accesses.named(plain_name(type_name)))
+        start["type"] = find_types(parts.types.data, type_name, typedef_of)[0].name
+    parts.start = urlencode(start)
+    write_page(parts.for_file(types=True), target, "--html")
 
 
 def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[str, Any]) -> None:

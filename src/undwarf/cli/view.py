@@ -10,7 +10,6 @@ import click
 
 from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, input_format_option, notify, take_shared
 from undwarf.errors import UsageError
-from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.serve.page_parts import PageParts
@@ -97,23 +96,13 @@ def command(
 
 def _parts(job: Job, title: str | None, skid: bool, *, served: bool) -> "PageParts":
     """The parts of a recording's page."""
-    from undwarf.serve.page_parts import PageParts
+    from undwarf.cli.page_file import page_parts
 
     if skid:
         job.need_recording("--skid")
     if job.is_recording:
         job.recording.with_switches = True
-    profile = job.profile(lines=True, by_time=True)
-    return PageParts(
-        job.source,
-        profile,
-        title or Path(job.source.path).name,
-        served=served,
-        symfs=job.symfs,
-        skid=skid,
-        # A server's threads must not fork.
-        touch=None if served else lambda profile: job.touch(profile, skid=skid),
-    )
+    return page_parts(job, job.profile(lines=True, by_time=True), title, skid=skid, served=served)
 
 
 def _serve(pages: "list[tuple[str, PageParts]]", port: int, opens: bool) -> None:
@@ -152,24 +141,12 @@ def _open(address: str) -> None:
 
 def _write(job: Job, parts: "PageParts", output: str, types: bool | None, opens: bool, as_json: bool) -> None:
     """Write the page to one file."""
-    from undwarf.outputs.atomic_file import whole_file
-    from undwarf.outputs.page.html import write
+    from undwarf.cli.page_file import write_page
 
-    with_types = parts.wants_types if types is None else types
-    data = parts.for_file(types=with_types)
-    if output == "-":
-        write(data, sys.stdout.buffer)
-        return
-    target = Path(output)
-    try:
-        with whole_file(target) as sink:
-            write(data, sink)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
-    size = target.stat().st_size / 1024
-    click.echo(f"wrote {printable(output)} ({size:,.0f} KiB): open it in a browser", err=True)
+    data = parts.for_file(types=parts.wants_types if types is None else types)
+    write_page(data, output)
     if opens:
-        _open(target.resolve().as_uri())
+        _open(Path(output).resolve().as_uri())
     if as_json:
         from undwarf.outputs.summaries import WrittenFile, write_view
 

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
-from undwarf.outputs.json_values import known, wholeness
+from undwarf.outputs.json_values import wholeness
 
 if TYPE_CHECKING:
     from undwarf.outputs.schemas.record import Record, RecordedFile
     from undwarf.outputs.schemas.written_files import Export, ExportEvent, Flamegraph, Shrink, View
-    from undwarf.views.flame_graph import FlameGraph
     from undwarf.views.unwind_quality import UnwindQuality
 
 
@@ -52,18 +51,16 @@ def write_export(
     dump(document, sink)
 
 
-def write_flamegraph(written: WrittenFile, graph: "FlameGraph", units: Sequence[str], sink: TextIO) -> None:
-    """Write which page was made. ``units``: of its graphs, empty where they are not known."""
+def write_flamegraph(written: WrittenFile, values: "Mapping[str, Any]", quality: "UnwindQuality", sink: TextIO) -> None:
+    """Write which page was made. ``values``: of its part ``profile``."""
     document: Flamegraph = {
         "schema": "undwarf/flamegraph",
         "version": 1,
         "recording": written.recording,
         "output": written.output,
         "size_bytes": size_of(written.output),
-        "graphs": [
-            {"event": measure.name, "unit": known(unit)} for measure, unit in zip(graph.graphs, units, strict=True)
-        ],
-        "wholeness": wholeness(graph.quality),
+        "graphs": [{"event": measure["name"], "unit": measure["unit"]} for measure in values["measures"]],
+        "wholeness": wholeness(quality),
     }
     dump(document, sink)
 

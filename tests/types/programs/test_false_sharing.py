@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.support.documents import document
+from tests.support.page_parts import parts_of
 from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REGS_USER, Attr
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
@@ -215,7 +216,8 @@ def test_the_text_names_the_evidence(program: tuple[Path, dict[str, int]], share
     assert "False sharing" in text
     page = tmp_path / "types.html"
     CliRunner().invoke(undwarf, ["types", "--html", str(page), str(tmp_path / "memory.data")])
-    assert "False sharing" in page.read_text()
+    (found,) = parts_of(page.read_text())["types"].sharing["found"]
+    assert (found["kind"], found["place"][:15]) == ("false sharing", "line 0, by type")
 
 
 def test_loads_and_stores_of_two_events_are_combined(program: tuple[Path, dict[str, int]], tmp_path: Path) -> None:

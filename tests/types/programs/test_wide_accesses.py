@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.support.page_parts import parts_of
 from tests.support.types.programs import answers, build
 from tests.support.types.recordings import memory_recording
 
@@ -79,9 +80,9 @@ def test_types_are_drawn_with_the_recorded_machines_cache_lines(tmp_path: Path) 
         report = CliRunner().invoke(undwarf, ["report", "-g", "none", "-s", "typecln", "--json", data])
         (row,) = json.loads(report.stdout)["events"][0]["rows"]
         text = CliRunner().invoke(undwarf, ["types", "--type", "wide", data]).stdout
-        said[size] = text.count("── cache line"), row["typecln"], page.read_text().count("class=bytes")
+        said[size] = text.count("── cache line"), row["typecln"], parts_of(page.read_text())["types"].line_size
     assert said == {
-        0: (2, "struct wide: cache-line 1", 2),
-        32: (4, "struct wide: cache-line 3", 4),
-        128: (0, "struct wide: cache-line 0", 1),
+        0: (2, "struct wide: cache-line 1", 64),
+        32: (4, "struct wide: cache-line 3", 32),
+        128: (0, "struct wide: cache-line 0", 128),
     }
