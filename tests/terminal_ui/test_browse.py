@@ -406,12 +406,17 @@ def test_a_profile_of_another_tool(tmp_path: Path) -> None:
     browse_file(folded, scenario)
 
 
-def test_types_have_the_weights_of_types() -> None:
+@pytest.mark.parametrize("options", [[], ["--time", "0%-50%"]], ids=["all", "filtered"])
+def test_types_have_the_weights_of_types(options: list[str]) -> None:
     path = RECORDINGS / "particles.data"
-    done = printed("types", "--json", "--symfs", RECORDINGS, path)
+    done = printed("types", "--json", "--symfs", RECORDINGS, *options, path)
     expected = {one["type"]: one["weight"] for one in done["events"][0]["types"]}
 
     async def scenario(driver: Driver) -> None:
+        if options:
+            await driver.press("f")
+            driver.app.screen.query_one("#spans", Input).value = options[1]
+            await driver.press("enter")
         await driver.press("7", "w")
         shown = {line.node.label: line.node.weight for line in driver.view().rows.lines if line.node.type}  # type: ignore[union-attr]
         assert shown == expected
