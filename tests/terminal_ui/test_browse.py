@@ -186,6 +186,18 @@ def test_x_leaves_only_what_the_row_is_about() -> None:
     drive(browse_profile(make_profile(SAMPLES)), scenario)
 
 
+def test_keys_on_an_empty_list_do_nothing() -> None:
+    async def scenario(driver: Driver) -> None:
+        await driver.press("3")
+        await driver.search("malloc")
+        await driver.press("b", "tab", "tab")
+        assert driver.rows("#callees") == []
+        await driver.press("E", "right", "left", "space", "enter", "n", "s", "a", "b", "i", "end", "pageup")
+        assert "it calls nothing" in driver.text()
+
+    drive(browse_profile(make_profile(SAMPLES)), scenario)
+
+
 def test_events_are_shown_one_after_the_other() -> None:
     samples = [S("main@app a@app", event=0, period=3), S("main@app b@app", event=1, period=7)]
 

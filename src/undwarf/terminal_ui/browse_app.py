@@ -431,7 +431,7 @@ class BrowseApp(ProfileApp):
         """Unfold the row down to 1 %."""
         view = self.rows_view()
         analysis = self.analysis()
-        if view is None or analysis is None or not isinstance(view.rows, Outline):
+        if view is None or analysis is None or not isinstance(view.rows, Outline) or not len(view.rows):
             return
         least = SHARE_UNFOLDED * analysis.paths.total
         view.rows.unfold_where(lambda node: getattr(node, "weight", 0) >= least, view.cursor)
