@@ -186,6 +186,18 @@ def test_x_leaves_only_what_the_row_is_about() -> None:
     drive(browse_profile(make_profile(SAMPLES)), scenario)
 
 
+def test_keys_on_an_empty_list_do_nothing() -> None:
+    async def scenario(driver: Driver) -> None:
+        await driver.press("3")
+        await driver.search("malloc")
+        await driver.press("b", "tab", "tab")
+        assert driver.rows("#callees") == []
+        await driver.press("E", "right", "left", "space", "enter", "n", "s", "a", "b", "i", "end", "pageup")
+        assert "it calls nothing" in driver.text()
+
+    drive(browse_profile(make_profile(SAMPLES)), scenario)
+
+
 def test_events_are_shown_one_after_the_other() -> None:
     samples = [S("main@app a@app", event=0, period=3), S("main@app b@app", event=1, period=7)]
 
@@ -406,12 +418,17 @@ def test_a_profile_of_another_tool(tmp_path: Path) -> None:
     browse_file(folded, scenario)
 
 
-def test_types_have_the_weights_of_types() -> None:
+@pytest.mark.parametrize("options", [[], ["--time", "0%-50%"]], ids=["all", "filtered"])
+def test_types_have_the_weights_of_types(options: list[str]) -> None:
     path = RECORDINGS / "particles.data"
-    done = printed("types", "--json", "--symfs", RECORDINGS, path)
+    done = printed("types", "--json", "--symfs", RECORDINGS, *options, path)
     expected = {one["type"]: one["weight"] for one in done["events"][0]["types"]}
 
     async def scenario(driver: Driver) -> None:
+        if options:
+            await driver.press("f")
+            driver.app.screen.query_one("#spans", Input).value = options[1]
+            await driver.press("enter")
         await driver.press("7", "w")
         shown = {line.node.label: line.node.weight for line in driver.view().rows.lines if line.node.type}  # type: ignore[union-attr]
         assert shown == expected

@@ -72,8 +72,8 @@ FILTERS_HELP: HelpPart = (
 )
 SHARE_UNFOLDED = 0.01
 """Of all weight: what E unfolds."""
-QUALITY = 7
-"""The number of the page about the quality of stacks, from 0."""
+CALLS, HOT, FUNCTION_TABLE, FILES, THREADS, LINES, TYPES, STACKS = range(8)
+"""The numbers of the pages."""
 FIELDS = (
     ("callers", "Function", "on the stack: a name, or a regular expression"),
     ("symbols", "Taken in", "the function in which the sample was taken"),
@@ -179,7 +179,7 @@ class BrowseApp(ProfileApp):
             Page("Types", lambda one: type_outline(one.types, exact=self.is_exact)),
             Page("Stacks", self._quality),
         ]
-        self.page = 0
+        self.page = CALLS
         self.section = 0
         self.texts: dict[str, str] = {}
         """The filters as they were typed, by name."""
@@ -223,12 +223,12 @@ class BrowseApp(ProfileApp):
     def _lacks(self, page: int) -> str:
         """Why a page has nothing to show; empty if it has."""
         opened = self.opened
-        if page == 6 and opened.recording is None:
+        if page == TYPES and opened.recording is None:
             return "data types need a recording (perf.data)"
-        for number, needed, words in ((3, "dso", "files"), (5, "line", "source lines")):
+        for number, needed, words in ((FILES, "dso", "files"), (LINES, "line", "source lines")):
             if page == number and not opened.has(needed):
                 return f"this profile has no {words}"
-        if page == 4 and not any(map(opened.has, ("comm", "pid", "tid"))):
+        if page == THREADS and not any(map(opened.has, ("comm", "pid", "tid"))):
             return "this profile has no threads"
         return ""
 
@@ -251,7 +251,7 @@ class BrowseApp(ProfileApp):
         self._list.focus()
         self._list.show(None, "reading …")
         self._write_head()
-        self._ticker = self.set_interval(0.1, self._show_progress)
+        self.set_interval(0.1, self._show_progress)
         self.run_worker(self._start(), exclusive=True, group="select")
 
     def _show_progress(self) -> None:
@@ -431,7 +431,7 @@ class BrowseApp(ProfileApp):
         """Unfold the row down to 1 %."""
         view = self.rows_view()
         analysis = self.analysis()
-        if view is None or analysis is None or not isinstance(view.rows, Outline):
+        if view is None or analysis is None or not isinstance(view.rows, Outline) or not len(view.rows):
             return
         least = SHARE_UNFOLDED * analysis.paths.total
         view.rows.unfold_where(lambda node: getattr(node, "weight", 0) >= least, view.cursor)
@@ -488,9 +488,9 @@ class BrowseApp(ProfileApp):
         item, function = view.rows.item(view.cursor), view.rows.function(view.cursor)
         if function is not None:
             self.texts["callers"] = exactly(function.name)
-        elif isinstance(item, Row) and self.page == 3:
+        elif isinstance(item, Row) and self.page == FILES:
             self.texts["dsos"] = like(item.key[0])
-        elif isinstance(item, Row) and self.page == 4:
+        elif isinstance(item, Row) and self.page == THREADS:
             keys = self.shown.analysis.threads.keys if self.shown is not None else ()
             values = dict(zip(keys, item.key, strict=True))
             if "tid" in values:
@@ -540,9 +540,9 @@ class BrowseApp(ProfileApp):
         function = view.rows.function(view.cursor)
         if function is not None:
             self.open_function(Function(*function))
-        elif view is self._list and self.page in (3, 4):
+        elif view is self._list and self.page in (FILES, THREADS):
             self.action_narrow()
-            self.action_page(2)
+            self.action_page(FUNCTION_TABLE)
 
     def on_rows_view_moved(self, event: RowsView.Moved) -> None:
         """Show the row in full, and which match it is."""

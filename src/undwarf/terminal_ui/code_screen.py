@@ -254,9 +254,9 @@ class CodeScreen(Screen[None]):
         where.append(" are its own", style("detail"))
         if len(self.listings) > 1:
             where.append(f"   file {self._number + 1} of {len(self.listings)}", style("heading"))
-        where.append(f"   {printable(listing.file) or 'no source file known'}", style("detail"))
         if listing.problem:
             where.append(f"   {printable(listing.problem)}", style("warning"))
+        where.append(f"   {printable(listing.file)}", style("detail"))
         self.query_one("#where", Static).update(where)
         rows = code_rows(listing)
         self.set_class(self.is_beside, "-beside")

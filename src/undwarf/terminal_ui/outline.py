@@ -1,6 +1,6 @@
 """Rows that unfold: trees of calls, types with their members, source lines with their instructions."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from rich.text import Text
@@ -55,7 +55,6 @@ class Outline(Generic[Node]):
         find: "Callable[[Search], Found[Node] | None]" = lambda _search: None,
         guides: bool = True,
     ) -> None:
-        self._roots = list(roots)
         self._children, self._leaf = children, leaf
         self._columns, self._detail, self._searched = columns, detail, searched
         self._function = function
@@ -259,7 +258,3 @@ class Outline(Generic[Node]):
 
     def sort(self, key: str) -> None:
         """The tree has its own order."""
-
-    def shown(self) -> Iterable[Node]:
-        """The nodes of all rows."""
-        return (line.node for line in self.lines)

@@ -12,11 +12,9 @@ class Search:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         flags = re.NOFLAG if pattern != pattern.lower() else re.IGNORECASE
-        self.is_regular = True
         try:
             self._compiled = re.compile(pattern, flags)
         except (re.error, OverflowError, RecursionError):
-            self.is_regular = False
             self._compiled = re.compile(re.escape(pattern), flags)
 
     def __call__(self, text: str) -> bool:
