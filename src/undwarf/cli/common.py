@@ -155,7 +155,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def _format_option(name: str) -> Callable[[Any], Any]:
+def input_format_option(name: str) -> Callable[[Any], Any]:
     """The option of commands that also take profiles of other tools."""
     return click.option(
         name,
@@ -253,7 +253,7 @@ def recording_command(
         options = (
             *OPTIONS,
             *(FRAME_OPTIONS if by_frame else ()),
-            *((_format_option(format_option),) if profiles else ()),
+            *((input_format_option(format_option),) if profiles else ()),
         )
         for option in reversed(options):
             decorated = option(decorated)

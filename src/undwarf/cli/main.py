@@ -35,15 +35,27 @@ COMMANDS = {
     "tables": "Print, measure, compare and convert unwind tables of a binary.",
     "top": "Show the hot functions of running programs in the terminal.",
     "types": "Show which types and members the samples access.",
+    "view": "Show recordings in a browser, or write the page to one file.",
 }
-UNPAGED = ("record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+UNPAGED = ("record", "top", "view", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
+    "Analyse a recording": (
+        "report",
+        "view",
+        "flamegraph",
+        "fold",
+        "export",
+        "script",
+        "types",
+        "query",
+        "info",
+        "shrink",
+    ),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
-}
+}  # fmt: skip  # a table
 """The commands as the help lists them."""
 
 FILES = {

@@ -1,16 +1,17 @@
 """What commands that write files did, as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.json_values import known, wholeness
 
 if TYPE_CHECKING:
     from undwarf.outputs.schemas.record import Record, RecordedFile
-    from undwarf.outputs.schemas.written_files import Export, ExportEvent, Flamegraph, Shrink
+    from undwarf.outputs.schemas.written_files import Export, ExportEvent, Flamegraph, Shrink, View
     from undwarf.views.flame_graph import FlameGraph
+    from undwarf.views.unwind_quality import UnwindQuality
 
 
 class WrittenFile(NamedTuple):
@@ -63,6 +64,24 @@ def write_flamegraph(written: WrittenFile, graph: "FlameGraph", units: Sequence[
             {"event": measure.name, "unit": known(unit)} for measure, unit in zip(graph.graphs, units, strict=True)
         ],
         "wholeness": wholeness(graph.quality),
+    }
+    dump(document, sink)
+
+
+def write_view(
+    written: WrittenFile, values: "Mapping[str, Any]", quality: "UnwindQuality", parts: Sequence[str], sink: TextIO
+) -> None:
+    """Write which page was made. ``values``: of its part ``profile``."""
+    document: View = {
+        "schema": "undwarf/view",
+        "version": 1,
+        "recording": written.recording,
+        "output": written.output,
+        "size_bytes": size_of(written.output),
+        "parts": list(parts),
+        "measures": [{"event": measure["name"], "unit": measure["unit"]} for measure in values["measures"]],
+        "notes": list(values["notes"]),
+        "wholeness": wholeness(quality),
     }
     dump(document, sink)
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.disasm import Instruction, machine_of
@@ -25,6 +25,27 @@ if TYPE_CHECKING:
 NONE = 0xFFFFFFFF
 
 
+class Place(NamedTuple):
+    """An instruction's place in a function's source: ``file`` (empty if unknown) and ``line`` of that function, and the
+    names of the functions ``inlined`` there that the instruction belongs to, outermost first (empty if unknown)."""
+
+    file: str
+    line: int
+    inlined: tuple[str, ...]
+
+
+NOWHERE = Place("", 0, ())
+
+
+class Block(NamedTuple):
+    """The instructions of a function from ``start`` to ``end`` of another one, or its ``own``."""
+
+    start: int
+    end: int
+    own: bool
+    code: list[tuple[Instruction, Place]]
+
+
 @dataclass(slots=True)
 class Disassembly:
     """A ``Disassemble`` of the source view, from images' code, symbols and debugging information.
@@ -40,6 +61,16 @@ class Disassembly:
 
     def __call__(self, profile: Profile, target: Target) -> list[tuple[str, int, Code]]:
         """The instructions by address, each with its source file (empty if unknown) and line."""
+        listed = [
+            (place.file, place.line, Code(insn.address, insn.text, inlined=place.inlined[-1] if place.inlined else ""))
+            for block in self.blocks(profile, target)
+            for insn, place in block.code
+        ]
+        return _weighed(profile, target, listed)
+
+    def blocks(self, profile: Profile, target: Target, most: int | None = None) -> list[Block]:
+        """The code of a target by address: its own, and where it is inlined. Only name, image, rows and total weights
+        of the target are used. ``most``: as many bytes of code are read; None: as the limits allow."""
         image = self.image(target.image)
         elf = image.elf
         machine = machine_of(elf.machine) if elf is not None else None
@@ -51,21 +82,21 @@ class Disassembly:
             table = symbols_of_image(image, self.limits)
         if machine is None or table is None or not image.runs_at_file_addresses:
             return []
-        listed: list[tuple[str, int, Code]] = []
-        for start, end in self._extents(profile, target, table):
+        blocks: list[Block] = []
+        for start, end in self._extents(profile, target, table, most):
             code = image.read(start, end - start)
             if code is not None:
                 instructions = machine.decode(bytes(code), start)
                 is_own = unnamed or self._is_own(target, table, start, image)
-                listed += self._of_target(image, target, instructions, is_own)
-        return _weighed(profile, target, listed)
+                blocks.append(Block(start, end, is_own, self._of_target(image, target, instructions, is_own)))
+        return blocks
 
     def _unnamed_functions(self, elf: ElfFile, address: int) -> SymbolTable:
         """A table of functions without symbols that covers the address."""
         described = described_table(elf, self.limits)
         return described if described.find(address) is not None else searched_table(elf, self.limits, described)
 
-    def _extents(self, profile: Profile, target: Target, table: SymbolTable) -> list[tuple[int, int]]:
+    def _extents(self, profile: Profile, target: Target, table: SymbolTable, most: int | None) -> list[tuple[int, int]]:
         """(start, end) of the functions whose code has frames of the target: the heaviest ones within the limit."""
         weights: dict[tuple[int, int], int] = {}
         for row, weight in zip(target.rows, target.total, strict=True):
@@ -73,7 +104,7 @@ class Disassembly:
             if symbol is not None:
                 extent = table.extent(symbol)
                 weights[extent] = weights.get(extent, 0) + weight
-        left = self.limits.listed_code_bytes
+        left = most if most is not None else self.limits.listed_code_bytes
         chosen = []
         for extent in sorted(weights, key=lambda extent: -weights[extent]):
             size = extent[1] - extent[0]
@@ -95,12 +126,12 @@ class Disassembly:
 
     def _of_target(
         self, image: Image, target: Target, instructions: list[Instruction], own: bool
-    ) -> list[tuple[str, int, Code]]:
-        """The instructions of a function that belong to the target, with its source file and line; ``own``: the
-        function is the target."""
+    ) -> list[tuple[Instruction, Place]]:
+        """The instructions of a function that belong to the target, each with its place; ``own``: the function is the
+        target."""
         lines = self.lines(image)
         if lines is None:
-            return [("", 0, Code(insn.address, insn.text)) for insn in instructions] if own else []
+            return [(insn, NOWHERE) for insn in instructions] if own else []
         addresses = zeros("Q", len(instructions))
         for i, insn in enumerate(instructions):
             addresses[i] = insn.address
@@ -113,13 +144,13 @@ class Disassembly:
                 number = chains.name[k]
                 if (own and k == end - 1) or (number != NONE and names[number] == target.name):
                     file = chains.files[chains.file[k]] if chains.file[k] != NONE else ""
-                    callee = chains.name[innermost] if k > innermost else NONE
-                    inlined = names[callee] if callee != NONE else ""
-                    listed.append((file, chains.line[k], Code(insn.address, insn.text, inlined=inlined)))
+                    numbers = [chains.name[inner] for inner in range(k - 1, innermost - 1, -1)]
+                    inlined = tuple([names[one] if one != NONE else "" for one in numbers])
+                    listed.append((insn, Place(file, chains.line[k], inlined)))
                     break
             else:
                 if own:
-                    listed.append(("", 0, Code(insn.address, insn.text)))
+                    listed.append((insn, NOWHERE))
         return listed
 
 

@@ -12,7 +12,7 @@ from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
 from undwarf.profile.labels import dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
-from undwarf.symbols.source_text import read_source
+from undwarf.symbols.source_text import SourceText, read_source
 from undwarf.views.kernels.stack_tree import inclusive
 from undwarf.views.sample_selection import Events, Selection, Weight
 
@@ -234,14 +234,20 @@ def _listings_of(
     return found
 
 
+def source_of(file: str, binary: str, most: int, symfs: str = "") -> SourceText:
+    """The text of a source file, below ``symfs`` if it is there. Raises OSError if it cannot be read, or has more than
+    ``most`` bytes."""
+    inside = confined(symfs, file) if symfs and usable(file) else None
+    return read_source(inside if inside and os.path.isfile(inside) else file, binary, most)
+
+
 def _add_source(listing: Listing, most: int, symfs: str = "") -> None:
     """Add the text of the lines, and the lines between them."""
     if not listing.file:
         listing.problem = "no debugging information has its lines"
         return
-    inside = confined(symfs, listing.file) if symfs and usable(listing.file) else None
     try:
-        source = read_source(inside if inside and os.path.isfile(inside) else listing.file, listing.dso, most)
+        source = source_of(listing.file, listing.dso, most, symfs)
     except OSError as error:
         listing.problem = f"the source cannot be read: {error.strerror or error}"
         return

@@ -31,6 +31,7 @@ DOCUMENTS = {
     "types": "types:Types",
     "types-at": "types:TypesAt",
     "types-layout": "types:TypesLayout",
+    "view": "written_files:View",
 }
 """By name: the module here and the type of a whole document, or of one line where a command prints lines."""
 

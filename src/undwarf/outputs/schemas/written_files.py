@@ -1,4 +1,4 @@
-"""What commands that write files print with ``--json``: ``export``, ``flamegraph`` and ``shrink``."""
+"""What commands that write files print with ``--json``: ``export``, ``flamegraph``, ``shrink`` and ``view``."""
 
 from typing import Annotated, Literal, TypedDict
 
@@ -58,3 +58,17 @@ class Shrink(TypedDict):
     size_bytes: Annotated[Count | None, OUTPUT_BYTES]
     chains_cut: Annotated[Count, "Stacks that were cut to 8,000 addresses, the maximum of a record."]
     samples_left_out: Annotated[Count, "Damaged samples that were left out."]
+
+
+class View(TypedDict):
+    """The page that was written. ``report --json`` prints the same numbers."""
+
+    schema: Annotated[Literal["undwarf/view"], "Name of this schema."]
+    version: Annotated[Literal[1], "Version of this schema."]
+    recording: Annotated[str, RECORDING]
+    output: Annotated[str, OUTPUT]
+    size_bytes: Annotated[Count | None, OUTPUT_BYTES]
+    parts: Annotated[list[str], 'What is in the page: "profile", "code", "types".']
+    measures: Annotated[list[Graph], "The events that can be shown, or groups of those whose weights can be added."]
+    notes: Annotated[list[str], "What was left out to keep the page small."]
+    wholeness: Annotated[Wholeness, "How many stacks are whole."]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Memory,
         Party,
         SharedLines,
+        SpreadOut,
         TypeCounts,
         Types,
         TypesAt,
@@ -44,7 +45,7 @@ def write(
         "recording": recording,
         "weighted_by": weight,
         "events": events,
-        "sharing": _sharing(clashes),
+        "sharing": sharing_of(clashes),
     }
     dump(document, sink)
 
@@ -64,7 +65,7 @@ def write_layouts(
         "binary": None,
         "weighted_by": weight,
         "layouts": layouts,
-        "sharing": _sharing(clashes),
+        "sharing": sharing_of(clashes),
     }
     dump(document, sink)
 
@@ -161,7 +162,7 @@ def _party(party: "false_sharing.Party") -> "Party":
     }
 
 
-def _sharing(clashes: "false_sharing.Clashes") -> "SharedLines":
+def sharing_of(clashes: "false_sharing.Clashes") -> "SharedLines":
     """False and true sharing between CPUs."""
     return {
         "weighted_by": clashes.weight,
@@ -184,6 +185,19 @@ def _sharing(clashes: "false_sharing.Clashes") -> "SharedLines":
             }
             for clash in clashes.found
         ],
+    }
+
+
+def spread_of(spread: "Spread") -> "SpreadOut":
+    """Members that are used together, but far apart."""
+    return {
+        "type": spread.type,
+        "weight": spread.weight,
+        "lines": list(spread.lines),
+        "taken": spread.taken,
+        "needed": spread.needed,
+        "members": [{"field": name, "offset_bytes": offset, "share": share} for name, offset, share in spread.members],
+        "functions": dict(spread.functions),
     }
 
 
@@ -217,20 +231,7 @@ def types_of_event(
             }
             for row in data.types
         ],
-        "spread": [
-            {
-                "type": spread.type,
-                "weight": spread.weight,
-                "lines": list(spread.lines),
-                "taken": spread.taken,
-                "needed": spread.needed,
-                "members": [
-                    {"field": name, "offset_bytes": offset, "share": share} for name, offset, share in spread.members
-                ],
-                "functions": dict(spread.functions),
-            }
-            for spread in spreads
-        ],
+        "spread": [spread_of(spread) for spread in spreads],
         "instructions": [
             {
                 **_access(row.access),

@@ -1,0 +1,69 @@
+"""The samples of a page as rows: one for each, or for the equal ones in a span of time."""
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from undwarf.ordering import ascending
+from undwarf.profile.grouping import Pairs, look_up, sums
+from undwarf.views.kernels.page_columns import first_of, lower_halves, multiples
+
+_PARTS = (20_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 1)
+"""Into how many spans of time a recording is divided whose rows are merged; the first that gives few enough rows."""
+
+
+class Rows(NamedTuple):
+    """``key`` (I): the number of each row's combination of what rows have but time and weight; ``time`` (I), ``counts``
+    (I), ``weight`` (Q). ``sample`` (I): one sample of each row; ``row`` (I): the row of each sample. ``span``: in which
+    rows were merged, 0 for none."""
+
+    key: memoryview
+    time: memoryview
+    counts: memoryview
+    weight: memoryview
+    sample: memoryview
+    row: memoryview
+    span: int
+
+
+def combined(columns: Sequence[memoryview]) -> tuple[memoryview, list[Pairs]]:
+    """(a number (I) for each distinct combination of the columns' entries, what they are, for :func:`column`)."""
+    number, steps = columns[0], []
+    for column in columns[1:]:
+        pairs = Pairs(1024)
+        number = pairs.column(number, column)
+        steps.append(pairs)
+    return number, steps
+
+
+def parts_of(number: memoryview, steps: Sequence[Pairs]) -> list[memoryview]:
+    """The columns of which :func:`combined` made these numbers."""
+    found = []
+    for pairs in reversed(steps):
+        found.append(look_up(number, pairs.low()))
+        number = look_up(number, pairs.high())
+    return [number, *reversed(found)]
+
+
+def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> Rows:
+    """At most ``most`` rows of samples with these keys, times and weights; more if there are more distinct keys."""
+    count = len(key)
+    if count <= most:
+        return Rows(key, time, memoryview(array("I", [1]) * count), weight, ascending(count), ascending(count), 0)
+    last = max(time)
+    for parts in _PARTS:
+        span = last // parts + 1
+        pairs = Pairs(most)
+        row = pairs.column(multiples(time, span), key)
+        if len(pairs) <= most or parts == _PARTS[-1]:
+            break
+    start = multiples(pairs.high(), span, times=True)
+    return Rows(
+        pairs.low(),
+        start,
+        lower_halves(sums(row, None, len(pairs))),
+        sums(row, weight, len(pairs)),
+        first_of(row, len(pairs)),
+        row,
+        span,
+    )
