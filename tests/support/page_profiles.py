@@ -292,8 +292,8 @@ def particles() -> dict[str, PagePart]:
             "problem": None,
             "functions": {
                 str(move): {
-                    "start": "401200",
-                    "end": "401241",
+                    "start": "0x401200",
+                    "end": "0x401241",
                     "image": program,
                     "file": 0,
                     "first_line": 9,
@@ -301,8 +301,8 @@ def particles() -> dict[str, PagePart]:
                     "problem": None,
                 },
                 str(report): {
-                    "start": "8000",
-                    "end": "8100",
+                    "start": None,
+                    "end": None,
                     "image": libc,
                     "file": None,
                     "first_line": 0,
@@ -310,7 +310,9 @@ def particles() -> dict[str, PagePart]:
                     "problem": "/lib/libc.so.6 is not here",
                 },
             },
-            "lines": [[0, 11, []], [0, 12, []], [0, 6, ["clamp"]], [0, 13, []], [0, 14, []], [0, 16, []]],
+            "lines": [[0, 11, []], [0, 12, []], [0, 12, ["clamp"]], [0, 13, []], [0, 14, []], [0, 16, []]],
+            "files": [],
+            "left_out": 0,
             "sources": {"0": {"first": 1, "text": SOURCE, "problem": None}},
         }
     )
@@ -318,10 +320,22 @@ def particles() -> dict[str, PagePart]:
         "name": "struct particle",
         "size": 64,
         "kind": "struct",
-        "line_size": 64,
+        "drawn": True,
+        "one_object": False,
         "members": [
-            {"name": name, "type": type_, "offset": offset, "size": size, "bits": None, "depth": depth, "repeat": repeat}
-            for name, type_, offset, size, depth, repeat in (
+            {
+                "name": path.rpartition(".")[2],
+                "path": path,
+                "type": type_,
+                "offset": offset,
+                "size": size,
+                "bits": None,
+                "depth": depth,
+                "repeat": repeat,
+                "elements": [],
+                "within_array": False,
+            }
+            for path, type_, offset, size, depth, repeat in (
                 ("x", "float", 0, 4, 0, 1),
                 ("y", "float", 4, 4, 0, 1),
                 ("kind", "char", 8, 1, 0, 1),
@@ -329,15 +343,15 @@ def particles() -> dict[str, PagePart]:
                 ("vy", "float", 20, 4, 0, 1),
                 ("steps", "int", 32, 4, 0, 1),
                 ("last", "struct cell", 36, 8, 0, 1),
-                ("row", "int", 36, 4, 1, 1),
-                ("column", "int", 40, 4, 1, 1),
-                ("trace", "int", 44, 20, 0, 5),
+                ("last.row", "int", 36, 4, 1, 1),
+                ("last.column", "int", 40, 4, 1, 1),
+                ("trace1", "int", 44, 4, 0, 5),
             )
         ],
         "holes": [[9, 7], [24, 8]],
     }
     types = PagePart(
-        {"problem": None, "types": [particle], "accesses": accesses, "sharing": [], "advice": []},
+        {"problem": None, "line_size": 64, "types": [particle], "accesses": accesses, "sharing": None, "advice": []},
         {"row_access": ("u32", [value for _, value in sorted(row_access)])},
     )
     return {"profile": builder.part(), "code": code, "types": types}

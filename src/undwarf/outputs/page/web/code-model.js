@@ -6,18 +6,20 @@ import { Grouping, inclusive } from "./totals.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {[number, number, string | null, string | null, number | null]} OperandType first and last column, type, member, offset */
-/** @typedef {[number, string, number, number | null, OperandType[] | null]} Instruction offset, text, line, jump target, operand types */
-/** @typedef {{start: string, end: string, image: number | null, file: number | null, first_line: number, instructions: Instruction[], problem: string | null}} FunctionCode */
-/** @typedef {[number, number, string[]]} CodeLine file, line, inlined functions */
+/** @typedef {[number, string, number | null, number | null, OperandType[] | null]} Instruction offset, text, line, jump target, operand types */
+/** @typedef {{start: string | null, end: string | null, image: number | null, file: number | null, first_line: number, instructions: Instruction[], problem: string | null}} FunctionCode */
+/** @typedef {[number | null, number, (string | null)[]]} CodeLine file, line, inlined functions */
 /** @typedef {{first: number, text: string[], problem: string | null}} SourceText */
 /** @typedef {{kind: "head", file: number} | {kind: "gap"} | {kind: "line", file: number, line: number, text: string}} SourceRow */
-/** @typedef {{kind: "inline", chain: string[]} | {kind: "instruction", number: number}} AssemblyRow */
+/** @typedef {{kind: "inline", chain: string[]} | {kind: "gap"} | {kind: "instruction", number: number}} AssemblyRow */
 /** @typedef {{from: number, to: number, lane: number}} Jump instructions, by number */
 
 /** Lines around those with code that are shown. */
 const CONTEXT = 3;
 /** Jumps side by side that are drawn. */
 export const LANES = 6;
+/** No instruction of x86-64 or AArch64 has more bytes. */
+const LONGEST_INSTRUCTION = 15;
 
 /**
  * A line as a number.
@@ -40,6 +42,7 @@ export class CodeModel {
     this.code = code;
     this.lines = /** @type {CodeLine[]} */ (json.lines ?? []);
     this.sources = /** @type {Record<string, SourceText>} */ (json.sources ?? {});
+    this.files = [...app.profile.files, .../** @type {string[]} */ (json.files ?? [])];
     this.start = parseAddress(code.start);
     this.end = parseAddress(code.end);
     this.instructions = code.instructions ?? [];
@@ -65,13 +68,28 @@ export class CodeModel {
     this.weigh();
   }
 
-  /** The instruction of each frame, or none. */
+  /** The line of an instruction as a number, or -1. @param {number} number */
+  lineOf(number) {
+    const line = this.instructions[number]?.[2];
+    const place = line === null || line === undefined ? undefined : this.lines[line];
+    return place && place[0] !== null && place[1] ? lineKey(place[0], place[1]) : -1;
+  }
+
+  /** Names of the functions that are inlined at an instruction, outermost first. @param {number} number @returns {string[]} */
+  chainOf(number) {
+    const line = this.instructions[number]?.[2];
+    const names = line === null || line === undefined ? [] : (this.lines[line]?.[2] ?? []);
+    return names.map((name) => name ?? "[unknown]");
+  }
+
+  /** The instruction of each frame, or none. Code may be in several places, in any order. */
   ofFrames() {
     const { image, address } = this.app.profile.frame;
     const of = new Uint32Array(image.length).fill(NONE);
-    const offsets = this.instructions.map((one) => one[0]);
+    const numbers = Array.from(this.instructions, (_, i) => i).sort((a, b) => this.instructions[a][0] - this.instructions[b][0]);
+    const offsets = numbers.map((i) => this.instructions[i][0]);
     for (let i = 0; i < of.length; i++) {
-      if (image[i] !== this.code.image || address[i] < this.start || address[i] >= this.end) continue;
+      if (image[i] !== this.code.image) continue;
       // Callers' addresses are inside of the call.
       const offset = address[i] - this.start;
       let low = 0;
@@ -81,8 +99,7 @@ export class CodeModel {
         if (offsets[middle] <= offset) low = middle + 1;
         else high = middle;
       }
-      // Code without instructions has one entry for all.
-      of[i] = low ? low - 1 : 0;
+      if (low && offset - offsets[low - 1] < LONGEST_INSTRUCTION) of[i] = numbers[low - 1];
     }
     return of;
   }
@@ -99,8 +116,8 @@ export class CodeModel {
     for (let n = 0; n < nodes.length; n++) {
       const f = frame[n];
       nodes[n] = of[f];
-      if (of[f] === NONE || profile.frame.file[f] === NONE || !profile.frame.line[f]) continue;
-      const key = lineKey(profile.frame.file[f], profile.frame.line[f]);
+      const key = of[f] === NONE ? -1 : this.lineOf(of[f]);
+      if (key < 0) continue;
       let number = lines.get(key);
       if (number === undefined) lines.set(key, (number = lines.size));
       lineOf[n] = number;
@@ -149,8 +166,10 @@ export class CodeModel {
     const rows = [];
     let before = "";
     this.instructions.forEach((one, number) => {
-      const chain = this.lines[one[2]]?.[2] ?? [];
+      const chain = this.chainOf(number);
       const key = chain.join("\0");
+      const distance = number ? one[0] - this.instructions[number - 1][0] : 0;
+      if (distance < 0 || distance > 64) rows.push({ kind: "gap" });
       if (key && key !== before) rows.push({ kind: "inline", chain });
       before = key;
       rows.push({ kind: "instruction", number });
@@ -170,12 +189,15 @@ export class CodeModel {
     };
     if (code.file !== null && code.first_line) {
       add(code.file, code.first_line);
-      const own = this.instructions.map((one) => lines[one[2]]).filter((one) => one && one[0] === code.file && !one[2].length && one[1]);
-      const last = own.reduce((a, b) => Math.max(a, b[1]), code.first_line);
+      let last = code.first_line;
+      for (const one of this.instructions) {
+        const place = one[2] === null ? undefined : lines[one[2]];
+        if (place && place[0] === code.file && place[1] < code.first_line + 2000) last = Math.max(last, place[1]);
+      }
       for (let i = code.first_line; i <= last; i++) wanted.get(code.file)?.add(i);
     }
     for (const one of this.instructions) {
-      const line = lines[one[2]];
+      const line = one[2] === null ? undefined : lines[one[2]];
       if (line && line[1] && line[0] !== null) add(line[0], line[1]);
     }
     const files = [...wanted.keys()].sort((a, b) => Number(b === code.file) - Number(a === code.file) || a - b);
@@ -183,7 +205,7 @@ export class CodeModel {
     const rows = [];
     for (const file of files) {
       const source = sources[file];
-      if (!source || source.problem || !source.text?.length) continue;
+      if (!source || !source.text?.length) continue;
       // The pane's heading names the first file.
       if (rows.length) rows.push({ kind: "head", file });
       let before = 0;
@@ -202,8 +224,8 @@ export class CodeModel {
   sourceProblems() {
     const problems = new Set();
     for (const [file, source] of Object.entries(this.sources)) {
-      const used = Number(file) === this.code.file || this.instructions.some((one) => this.lines[one[2]]?.[0] === Number(file));
-      if (used && source.problem) problems.add(source.problem);
+      const used = Number(file) === this.code.file || this.instructions.some((one) => one[2] !== null && this.lines[one[2]]?.[0] === Number(file));
+      if (used && source.problem) problems.add(`${this.files[Number(file)] ?? ""}: ${source.problem}`);
     }
     return [...problems];
   }

@@ -337,8 +337,14 @@ export class CodeView {
       .filter(Boolean)
       .join(" · ");
     const first = model.source.find((row) => row.kind === "line");
-    const path = first?.kind === "line" ? safeText(app.profile.files[first.file]) : "";
-    source.head.replaceChildren(h("h2", {}, "Source"), h("span", { class: "dim name", title: path }, shorten(path, 90)), this.legend());
+    const path = first?.kind === "line" ? safeText(model.files[first.file]) : "";
+    const doubts = model.source.length ? model.sourceProblems() : [];
+    source.head.replaceChildren(
+      h("h2", {}, "Source"),
+      h("span", { class: "dim name", title: path }, shorten(path, 90)),
+      this.legend(),
+      ...doubts.slice(0, 2).map((one) => h("p", { class: "doubt" }, `⚠ ${shorten(safeText(one), 160)}`)),
+    );
     assembly.head.replaceChildren(
       h("h2", {}, "Assembly"),
       h("span", { class: "dim name mono" }, `${formatAddress(model.start)} – ${formatAddress(model.end)}`),
@@ -405,10 +411,9 @@ export class CodeView {
   /** @param {number} i @returns {HTMLElement} */
   sourceRow(i) {
     const model = /** @type {CodeModel} */ (this.model);
-    const { app } = this;
     const row = model.source[i];
     if (row.kind === "head") {
-      const path = safeText(app.profile.files[row.file]);
+      const path = safeText(model.files[row.file]);
       return h("div", { class: "code-row head", role: "presentation", title: path }, shorten(path, 120));
     }
     if (row.kind === "gap") return h("div", { class: "code-row gap", role: "presentation" }, "⋯");
@@ -429,6 +434,7 @@ export class CodeView {
   assemblyRow(i) {
     const model = /** @type {CodeModel} */ (this.model);
     const row = model.assembly[i];
+    if (row.kind === "gap") return h("div", { class: "code-row gap", role: "presentation" }, "⋯ elsewhere");
     if (row.kind === "inline") {
       const chain = row.chain.map((name) => shorten(safeText(name), 80)).join(" → ");
       return h("div", { class: "code-row inline-head", role: "presentation", title: chain }, h("span", { "aria-hidden": "true" }, "↳ "), `inlined: ${chain}`);
@@ -437,18 +443,18 @@ export class CodeView {
     const self = model.self[row.number];
     const total = model.total[row.number];
     const element = this.codeRow(this.assembly, i, this.heat(self, model.most));
-    const place = model.lines[line];
-    const key = place && place[1] ? lineKey(place[0], place[1]) : -1;
+    const key = model.lineOf(row.number);
+    const place = line === null ? undefined : model.lines[line];
     element.dataset.line = String(key);
     const before = model.assembly[i - 1];
     const same = before?.kind === "instruction" && model.instructions[before.number][2] === line;
-    if (place?.[2]?.length) element.classList.add("inlined");
+    if (model.chainOf(row.number).length) element.classList.add("inlined");
     element.append(
       ...this.weights(self, total, model.most),
       h("span", { class: "gutter", "aria-hidden": "true" }),
       h("span", { class: "offset", title: formatAddress(model.start + offset) }, offset.toString(16)),
       h("code", {}, colouredInstruction(text, types, describeOperand)),
-      h("span", { class: "place dim" }, same || key < 0 ? "" : `${baseName(safeText(this.app.profile.files[place[0]] ?? ""))}:${place[1]}`),
+      h("span", { class: "place dim" }, same || key < 0 || !place ? "" : `${baseName(safeText(model.files[place[0] ?? -1] ?? ""))}:${place[1]}`),
     );
     if (target !== null) element.classList.add("jump");
     if (key === this.litLine && key >= 0) element.classList.add("lit");
@@ -486,8 +492,7 @@ export class CodeView {
     }
     const one = model.assembly[row];
     if (one?.kind !== "instruction") return -1;
-    const place = model.lines[model.instructions[one.number][2]];
-    return place && place[1] ? lineKey(place[0], place[1]) : -1;
+    return model.lineOf(one.number);
   }
 
   /** @param {CodePane} pane @param {number} row pointed at, or -1 */
@@ -667,12 +672,12 @@ export class CodeView {
       return;
     }
     const { app } = this;
-    const [offset, text, line, target, types] = model.instructions[one.number];
-    const place = model.lines[line];
+    const [offset, text, , target, types] = model.instructions[one.number];
+    const chain = model.chainOf(one.number);
     const parts = [h("code", { class: "status-text" }, shorten(safeText(`${offset.toString(16)}: ${text}`), 160))];
     for (const type of types ?? [])
       parts.push(h("span", { class: "operand" }, h("code", {}, safeText(text.slice(type[0], type[1]))), " is ", h("strong", {}, describeOperand(type))));
-    if (place?.[2]?.length) parts.push(h("span", { class: "dim" }, `inlined: ${shorten(safeText(place[2].join(" → ")), 160)}`));
+    if (chain.length) parts.push(h("span", { class: "dim" }, `inlined: ${shorten(safeText(chain.join(" → ")), 160)}`));
     if (target !== null) parts.push(h("span", { class: "dim" }, `jumps to ${target.toString(16)}`));
     if (model.total[one.number] > model.self[one.number]) {
       const calls = model.calls(one.number).slice(0, 3);

@@ -97,10 +97,11 @@ export function formatAddress(address) {
 
 /**
  * The number of a hexadecimal address, as columns have it.
- * @param {string} text without "0x"
+ * @param {string | null} text
  */
 export function parseAddress(text) {
-  return /^[0-9a-f]{1,16}$/i.test(text) ? Number(BigInt.asIntN(64, BigInt(`0x${text}`))) : NaN;
+  const digits = (text ?? "").replace(/^0x/, "");
+  return /^[0-9a-f]{1,16}$/i.test(digits) ? Number(BigInt.asIntN(64, BigInt(`0x${digits}`))) : NaN;
 }
 
 // Control characters, marks of direction, and what else is invisible or moves other text.

@@ -80,7 +80,7 @@ function linesOf(app) {
 }
 
 /** @type {WeakMap<object, ReturnType<typeof linesOf>>} */
-const LINES = new WeakMap();
+const LINE_GROUPS = new WeakMap();
 
 /**
  * @param {App} app
@@ -92,8 +92,8 @@ export function tableRows(app, kind, types) {
   if (kind === "threads") return threadRows(app);
   if (kind === "types") return typeRows(app, types);
   const { profile, selection, entities } = app;
-  let lines = LINES.get(profile);
-  if (kind === "lines" && !lines) LINES.set(profile, (lines = linesOf(app)));
+  let lines = LINE_GROUPS.get(profile);
+  if (kind === "lines" && !lines) LINE_GROUPS.set(profile, (lines = linesOf(app)));
   const grouping =
     kind === "functions"
       ? functionGrouping(app)
