@@ -20,6 +20,7 @@ from undwarf.errors import UndwarfError, UsageError
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
     "completion": "Print the completion script for a shell.",
+    "diff": "Compare recordings: what changed, by how much, and whether chance explains it.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
     "export": "Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others.",
     "flamegraph": "Write a flame graph as one self-contained HTML page.",
@@ -44,6 +45,7 @@ GROUPS = {
     "Analyse a recording": (
         "report",
         "view",
+        "diff",
         "flamegraph",
         "fold",
         "export",
@@ -219,7 +221,8 @@ def _warn_of_cut_files() -> None:
 
 
 def run(arguments: Any = None) -> int:
-    """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
+    """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 4 a condition of
+    ``diff`` holds, 130 interrupted."""
     try:
         return _run(arguments)
     finally:
