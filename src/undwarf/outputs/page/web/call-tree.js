@@ -116,6 +116,77 @@ class Growing {
  *   firstChild: Uint32Array, children: Uint32Array}} Shape
  */
 
+/** Columns of nodes that are being made. */
+class Nodes {
+  /** @param {number} expected */
+  constructor(expected) {
+    /** @type {Growing<Uint32Array>} */
+    this.parent = new Growing(new Uint32Array(expected));
+    this.entity = new Growing(new Uint32Array(expected));
+    this.flags = new Growing(new Uint8Array(expected));
+    this.frame = new Growing(new Uint32Array(expected));
+    this.add(NONE, NONE, 0, NONE);
+  }
+
+  /**
+   * @param {number} parent
+   * @param {number} entity
+   * @param {number} flags
+   * @param {number} frame
+   */
+  add(parent, entity, flags, frame) {
+    this.entity.push(entity);
+    this.flags.push(flags);
+    this.frame.push(frame);
+    this.parent.push(parent);
+    return this.parent.length - 1;
+  }
+}
+
+/**
+ * The profile's stack nodes merged by entity, and the merged node of each.
+ * @param {Profile} profile
+ * @param {Entities} entities
+ * @param {Merging} merging
+ */
+function mergeNodes({ node, frame }, { ofFrame }, { hidden, recursion }) {
+  const count = node.parent.length;
+  const nodes = new Nodes(count + 1);
+  const { parent, entity, flags, frame: frames } = nodes;
+  const known = new PairTable(count);
+  const ofNode = new Uint32Array(count);
+  for (let i = 0; i < count; i++) {
+    // Callers come before callees: anything else is no tree.
+    const under = node.parent[i] < i ? ofNode[node.parent[i]] : 0;
+    const number = node.frame[i];
+    const what = ofFrame[number];
+    if (hidden && hidden[what]) {
+      ofNode[i] = under;
+      continue;
+    }
+    let at = NONE;
+    if (recursion) for (let up = under; up !== 0; up = parent.values[up]) if (entity.values[up] === what) at = up;
+    let flag = (frame.inline[number] ? INLINED : CALLED) | (frame.flags[number] & 1 ? GUESSED : 0);
+    if (at === NONE) {
+      const slot = known.slot(under, what);
+      at = known.value[slot];
+      if (at === NONE) {
+        ofNode[i] = nodes.add(under, what, flag, number);
+        known.set(under, what, ofNode[i]);
+        continue;
+      }
+    }
+    const one = frames.values[at];
+    if (frame.line[one] !== frame.line[number] || frame.file[one] !== frame.file[number]) flag |= OTHER_LINES;
+    flags.values[at] |= flag;
+    ofNode[i] = at;
+  }
+  return { nodes, ofNode };
+}
+
+/** Columns of a number for each node are made for up to so many bases; for more, a table takes less memory. */
+const FEW_BASES = 24;
+
 /**
  * @param {Profile} profile
  * @param {Entities} entities
@@ -123,108 +194,93 @@ class Growing {
  * @returns {Shape}
  */
 export function mergeStacks(profile, entities, merging) {
-  const { row, frame, node } = profile;
-  const nodes = node.parent.length;
-  const { hidden } = merging;
-  const parent = new Growing(new Uint32Array(nodes + 1024));
-  const entity = new Growing(new Uint32Array(nodes + 1024));
-  const flags = new Growing(new Uint8Array(nodes + 1024));
-  const frames = new Growing(new Uint32Array(nodes + 1024));
-  const merged = new PairTable(nodes);
-  const add = (/** @type {number} */ under, /** @type {number} */ what) => {
-    let known = merged.get(under, what);
-    if (known === NONE) {
-      known = parent.length;
-      merged.set(under, what, known);
-      parent.push(under);
-      entity.push(what);
-      flags.push(0);
-      frames.push(NONE);
-    }
+  const { row } = profile;
+  const rows = row.time.length;
+  const count = profile.node.parent.length;
+  const { nodes: plain, ofNode } = mergeNodes(profile, entities, merging);
+
+  // What stands below the stacks, a base for each thread and reason why the stack ends early.
+  const gaps = Math.max(1, profile.gaps.length);
+  const based = new Nodes(merging.processes || merging.threads ? plain.parent.length : 1024);
+  const basePairs = new PairTable(64);
+  const addBase = (/** @type {number} */ under, /** @type {number} */ what) => {
+    let known = basePairs.get(under, what);
+    if (known === NONE) basePairs.set(under, what, (known = based.add(under, what, 0, NONE)));
     return known;
   };
-  add(NONE, NONE);
-  const below = (/** @type {number} */ under, /** @type {number} */ frameNumber) => {
-    const what = entities.ofFrame[frameNumber];
-    if (hidden && hidden[what]) return under;
-    let found = NONE;
-    if (merging.recursion) for (let up = under; up !== 0; up = parent.values[up]) if (entity.values[up] === what) found = up;
-    if (found === NONE) found = add(under, what);
-    let flag = (frame.inline[frameNumber] ? INLINED : CALLED) | (frame.flags[frameNumber] & 1 ? GUESSED : 0);
-    const one = frames.values[found];
-    if (one === NONE) frames.values[found] = frameNumber;
-    else if (frame.line[one] !== frame.line[frameNumber] || frame.file[one] !== frame.file[frameNumber]) flag |= OTHER_LINES;
-    flags.values[found] |= flag;
-    return found;
-  };
-
-  const gaps = Math.max(1, profile.gaps.length);
-  const threads = Math.max(1, profile.threads.length);
-  /** What stands below the stacks, by thread and reason why the stack ends early. @type {Map<number, number>} */
-  const bases = new Map();
   const baseOf = (/** @type {number} */ thread, /** @type {number} */ gap) => {
-    const number = gap < gaps ? gap : 0;
-    const key = thread * gaps + number;
-    let base = bases.get(key);
-    if (base === undefined) {
-      base = 0;
-      const process = profile.threads[thread]?.process;
-      if (merging.processes && process !== undefined && process < profile.processes.length)
-        base = add(base, entities.firstProcess + process);
-      if (merging.threads && thread < threads) base = add(base, entities.firstThread + thread);
-      if (number && profile.gaps[number].kind === "early") base = add(base, entities.firstGap + number);
-      bases.set(key, base);
-    }
+    let base = 0;
+    const process = profile.threads[thread]?.process;
+    if (merging.processes && process !== undefined && process < profile.processes.length) base = addBase(base, entities.firstProcess + process);
+    if (merging.threads && thread < profile.threads.length) base = addBase(base, entities.firstThread + thread);
+    if (gap && profile.gaps[gap].kind === "early") base = addBase(base, entities.firstGap + gap);
     return base;
   };
-
-  const rows = row.time.length;
+  /** Number of the base of each row, and the node of each base. */
   const ofRow = new Uint32Array(rows);
-  /** For each base, the merged node of each stack node; a plain column while one base is enough. @type {PairTable | null} */
-  let others = null;
-  let firstBase = NONE;
-  const first = new Uint32Array(nodes).fill(NONE);
   /** @type {number[]} */
-  const path = [];
-  let lastThread = NONE;
-  let lastGap = NONE;
-  let base = 0;
+  const bases = [];
+  /** @type {Map<number, number>} */
+  const numberOf = new Map();
+  const numbers = new Uint32Array(Math.min(1 << 20, profile.threads.length * gaps)).fill(NONE);
   for (let i = 0; i < rows; i++) {
-    if (row.thread[i] !== lastThread || row.gap[i] !== lastGap) {
-      lastThread = row.thread[i];
-      lastGap = row.gap[i];
-      base = baseOf(lastThread, lastGap);
-      if (firstBase === NONE) firstBase = base;
+    const thread = row.thread[i];
+    const gap = row.gap[i] < gaps ? row.gap[i] : 0;
+    const key = thread * gaps + gap;
+    let number = key < numbers.length ? numbers[key] : numberOf.get(key);
+    if (number === undefined || number === NONE) {
+      const base = baseOf(thread, gap);
+      number = bases.indexOf(base);
+      if (number < 0) number = bases.push(base) - 1;
+      if (key < numbers.length) numbers[key] = number;
+      else numberOf.set(key, number);
     }
-    let at = row.node[i];
-    if (at >= nodes) {
-      ofRow[i] = add(base, entities.noFrame);
-      continue;
-    }
-    const plain = base === firstBase;
-    if (!plain && !others) others = new PairTable(nodes);
-    const lookUp = (/** @type {number} */ n) => (plain ? first[n] : /** @type {PairTable} */ (others).get(base, n));
-    let known = plain ? first[at] : /** @type {PairTable} */ (others).get(base, at);
-    if (known === NONE) {
-      while (at < nodes && (known = lookUp(at)) === NONE) {
-        path.push(at);
-        const up = node.parent[at];
-        // Callers come before callees: anything else is no tree.
-        at = up < at ? up : NONE;
-      }
-      let under = at < nodes && known !== NONE ? known : base;
-      while (path.length) {
-        const one = /** @type {number} */ (path.pop());
-        under = below(under, node.frame[one]);
-        if (plain) first[one] = under;
-        else /** @type {PairTable} */ (others).set(base, one, under);
-      }
-      known = under;
-    }
-    ofRow[i] = known;
+    ofRow[i] = number;
   }
-  const parents = parent.done();
-  return { parent: parents, entity: entity.done(), flags: flags.done(), frame: frames.done(), ofRow, ...childrenOf(parents) };
+
+  /** @type {Nodes} */
+  let nodes;
+  if (bases.length <= 1 && !(bases[0] > 0)) {
+    nodes = plain;
+    const empty = () => nodes.add(0, entities.noFrame, 0, NONE);
+    let noFrame = NONE;
+    for (let i = 0; i < rows; i++) ofRow[i] = row.node[i] < count ? ofNode[row.node[i]] : noFrame === NONE ? (noFrame = empty()) : noFrame;
+  } else {
+    nodes = based;
+    const merged = plain.parent.length;
+    const parents = plain.parent.values;
+    // Of each base, the new node of each merged node: the base itself for the root.
+    const few = bases.length <= FEW_BASES;
+    const columns = few ? bases.map((base) => new Uint32Array(merged).fill(NONE, 1).fill(base, 0, 1)) : [];
+    const table = new PairTable(few ? 16 : merged);
+    const empty = new Uint32Array(bases.length).fill(NONE);
+    /** @type {number[]} */
+    const path = [];
+    for (let i = 0; i < rows; i++) {
+      const number = ofRow[i];
+      if (row.node[i] >= count) {
+        if (empty[number] === NONE) empty[number] = nodes.add(bases[number], entities.noFrame, 0, NONE);
+        ofRow[i] = empty[number];
+        continue;
+      }
+      let at = ofNode[row.node[i]];
+      const column = few ? columns[number] : null;
+      let known;
+      while ((known = column ? column[at] : at === 0 ? bases[number] : table.get(number, at)) === NONE) {
+        path.push(at);
+        at = parents[at];
+      }
+      while (path.length) {
+        at = /** @type {number} */ (path.pop());
+        known = nodes.add(known, plain.entity.values[at], plain.flags.values[at], plain.frame.values[at]);
+        if (column) column[at] = known;
+        else table.set(number, at, known);
+      }
+      ofRow[i] = known;
+    }
+  }
+  const parent = nodes.parent.done();
+  return { parent, entity: nodes.entity.done(), flags: nodes.flags.done(), frame: nodes.frame.done(), ofRow, ...childrenOf(parent) };
 }
 
 /**

@@ -80,7 +80,7 @@ export class FlameView {
     this.filler = h("div", { class: "flame-filler" });
     this.scroll = h("div", { class: "flame-scroll" }, this.filler, this.canvas);
     this.said = h("p", { id: "flame-said", class: "unseen", "aria-live": "polite" });
-    this.legend = h("div", { class: "flame-legend", "aria-label": "What colours and patterns mean" });
+    this.legend = h("div", { class: "flame-legend", "aria-label": "What colours and patterns mean", title: "With the share of self weight" });
     this.empty = h("div", { class: "empty", hidden: true });
     root.classList.add("flame");
     root.append(h("div", { class: "flame-head" }, this.crumbs, this.note), this.empty, this.scroll, this.legend, this.said);
@@ -262,9 +262,10 @@ export class FlameView {
       const path = [];
       for (let box = zoomed.box; box >= 0; box = boxes.parent[box]) path.push(box);
       path.reverse();
+      const everyThread = trees.inTime && !app.state.view.zoom.length;
       for (const box of path) {
         const last = box === zoomed.box;
-        const name = this.nameOf(boxes.entity[box]);
+        const name = everyThread ? `all threads (${formatCount(trees.panes.length)})` : this.nameOf(boxes.entity[box]);
         const keys = trees.pathOf(zoomed.pane, box);
         items.push(
           last
@@ -291,9 +292,11 @@ export class FlameView {
     const boxes = trees.panes[this.zoomed?.pane ?? 0]?.boxes;
     const box = this.zoomed?.box ?? 0;
     if (boxes) {
-      const total = boxes.total[box];
-      const share = box > 0 || app.state.view.tree === "sandwich" ? ` (${formatShare(total / selection.total)})` : "";
-      notes.push(`${this.weightText(total)}${share}${this.unit === "samples" ? "" : `, ${formatCount(boxes.samples[box])} samples`}`);
+      const every = trees.inTime && !app.state.view.zoom.length ? trees.panes.map((pane) => pane.boxes) : [boxes];
+      const total = every.reduce((sum, one) => sum + one.total[box], 0);
+      const samples = every.reduce((sum, one) => sum + one.samples[box], 0);
+      const share = total < selection.total ? ` (${formatShare(total / selection.total)})` : "";
+      notes.push(`${this.weightText(total)}${share}${this.unit === "samples" ? "" : `, ${formatCount(samples)} samples`}`);
     }
     if (trees.left) notes.push(`the ${MOST_LANES} heaviest threads; ${formatCount(trees.left)} more are not drawn`);
     if (selection.unfocused > 0) notes.push(`out of focus: ${formatShare(selection.unfocused / (selection.unfocused + selection.total))}`);
