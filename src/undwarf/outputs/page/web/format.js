@@ -3,8 +3,6 @@
 /** @type {Record<string, [number, string][]>} factors of units, the largest first */
 const SCALES = {
   ns: [
-    [3.6e12, "h"],
-    [6e10, "min"],
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],
@@ -33,8 +31,8 @@ const COUNTS = [
  * @param {number} value
  */
 function threeDigits(value) {
-  const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return value.toFixed(digits);
+  if (value >= 999.5) return formatCount(value);
+  return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 /**

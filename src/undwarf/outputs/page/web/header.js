@@ -65,6 +65,7 @@ export class Header {
       h("button", { type: "button", "data-weight": weight, onclick: () => app.state.set({ weight: /** @type {any} */ (weight) }) }),
     );
     this.theme = h("button", { type: "button", class: "quiet", id: "theme", onclick: () => this.nextTheme() });
+    this.patterns = /** @type {const} */ (["focus", "hide"]).map((name) => this.pattern(name));
     const header = /** @type {HTMLElement} */ (document.querySelector("header"));
     const { command } = profile.recording;
     header.append(
@@ -75,7 +76,7 @@ export class Header {
         h("p", { class: "summary" }, safeText(this.summary())),
         this.details,
       ),
-      h("div", { class: "find" }, this.search, this.count),
+      h("div", { class: "finders" }, ...this.patterns.map((one) => one.field), h("div", { class: "find" }, this.search, this.count)),
       h(
         "div",
         { class: "actions" },
@@ -100,20 +101,17 @@ export class Header {
         text,
       ),
     );
-    this.whole = h("button", { type: "button", id: "whole", onclick: () => app.state.set({ view: "quality" }) });
-    /** @type {HTMLElement} */ (document.getElementById("views")).append(
-      h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...this.tabs),
-      h("div", { class: "weighing" }, this.whole, this.measure, h("div", { class: "choice", role: "group", "aria-label": "What is added up" }, ...this.weights)),
-    );
-    this.patterns = /** @type {const} */ (["focus", "hide"]).map((name) => this.pattern(name));
     this.idle = /** @type {HTMLInputElement} */ (
       h("input", { type: "checkbox", id: "idle", onchange: () => app.state.set({ idle: this.idle.checked }) })
     );
-    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Active filters" });
     const hasIdle = profile.threads.some((thread) => thread.idle);
+    this.whole = h("button", { type: "button", id: "whole", onclick: () => app.state.set({ view: "quality" }) });
+    /** @type {HTMLElement} */ (document.getElementById("views")).append(
+      h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...this.tabs),
+      h("div", { class: "weighing" }, ...(hasIdle ? [h("label", { class: "check" }, this.idle, "idle CPUs")] : []), this.whole, this.measure, h("div", { class: "choice", role: "group", "aria-label": "What is added up" }, ...this.weights)),
+    );
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Active filters" });
     /** @type {HTMLElement} */ (document.getElementById("filters")).append(
-      ...this.patterns.map((one) => one.field),
-      ...(hasIdle ? [h("label", { class: "check" }, this.idle, "Idle CPUs")] : []),
       this.chips,
     );
     const footer = /** @type {HTMLElement} */ (document.querySelector("footer"));
@@ -355,6 +353,7 @@ export class Header {
 
   showChips() {
     const chips = this.active();
+    /** @type {HTMLElement} */ (document.getElementById("filters")).hidden = !chips.length;
     this.chips.replaceChildren(
       ...chips.map((chip) =>
         h(

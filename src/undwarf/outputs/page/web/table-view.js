@@ -3,7 +3,7 @@
 import { NONE } from "./decode.js";
 import { h } from "./elements.js";
 import { expression, literally } from "./entities.js";
-import { formatCount, formatShare, formatWeight, safeText, shorten } from "./format.js";
+import { baseName, formatCount, formatShare, formatWeight, safeText, shorten } from "./format.js";
 import { csvText, offerFile } from "./csv.js";
 import { sparkline } from "./sparkline.js";
 import { SPANS, functionGrouping, tableRows, weightsOverTime } from "./table-rows.js";
@@ -235,8 +235,9 @@ export class TableView {
             h(
               "button",
               { type: "button", class: "sorter", "data-sort": column.id, onclick: () => this.sortBy(column.id) },
-              column.label,
+              column.kind === "text" ? column.label : null,
               h("span", { "aria-hidden": "true", class: "arrow" }, sorted ? (sort.startsWith("-") ? "▾" : "▴") : ""),
+              column.kind === "text" ? null : column.label,
             ),
           );
         return cell;
@@ -274,7 +275,8 @@ export class TableView {
         cell.append(formatCount(rows.samples[i]));
       } else if (column.kind === "text") {
         const text = safeText(column.id === "name" ? rows.name(i) : column.id === "where" ? rows.where(i) : rows.place(i));
-        cell.append(shorten(text, 400));
+        // Images with one name are told apart by their paths: the end is what differs to the eye.
+        cell.append(shorten(column.id === "where" && rows.kind === "functions" ? baseName(text) : text, 400));
         cell.title = shorten(text, 2000);
       } else if (this.over) {
         cell.append(sparkline(this.over.subarray(i * SPANS, (i + 1) * SPANS), "weight over time"));
