@@ -194,8 +194,8 @@ test("processes, threads and cut stacks are rows below the stacks", () => {
     { merging: { processes: true, threads: true }, options: { gaps } },
   );
   const paths = unfolded(trees.calleeBoxes(shape, weights), entities);
-  assert.equal(paths["process:100/p0;thread:10/100/t0;main@a"], 3);
-  assert.equal(paths["process:101/p1;thread:11/101/t1;cut:no_rule/a;main@a"], 2);
+  assert.equal(paths["process:p0;thread:10/100/t0;main@a"], 3);
+  assert.equal(paths["process:p1;thread:11/101/t1;cut:no_rule/a;main@a"], 2);
 });
 
 test("samples count as many as they stand for", () => {

@@ -211,7 +211,7 @@ export function mergeStacks(profile, entities, merging) {
   const baseOf = (/** @type {number} */ thread, /** @type {number} */ gap) => {
     let base = 0;
     const process = profile.threads[thread]?.process;
-    if (merging.processes && process !== undefined && process < profile.processes.length) base = addBase(base, entities.firstProcess + process);
+    if (merging.processes && process !== undefined && process < profile.processes.length) base = addBase(base, entities.ofProcess[process]);
     if (merging.threads && thread < profile.threads.length) base = addBase(base, entities.firstThread + thread);
     if (gap && profile.gaps[gap].kind === "early") base = addBase(base, entities.firstGap + gap);
     return base;
@@ -426,35 +426,6 @@ export function threadTotals(profile, selection) {
 }
 
 /**
- * Groups of frames by function, file and line: the group of each frame, and a frame of each group.
- * @param {Profile} profile
- * @param {Entities} entities
- */
-export function lineGroups(profile, entities) {
-  const { file, line } = profile.frame;
-  const frames = file.length;
-  const places = new PairTable(frames);
-  const groups = new PairTable(frames);
-  const ofFrame = new Uint32Array(frames);
-  const example = new Growing(new Uint32Array(1024));
-  let known = 0;
-  for (let i = 0; i < frames; i++) {
-    let place = places.get(file[i], line[i]);
-    if (place === NONE) places.set(file[i], line[i], (place = known++));
-    let group = groups.get(place, entities.ofFrame[i]);
-    if (group === NONE) {
-      group = example.length;
-      groups.set(place, entities.ofFrame[i], group);
-      example.push(i);
-    }
-    ofFrame[i] = group;
-  }
-  return { ofFrame, frame: example.done() };
-}
-
-/**
- * A box that is looked at, and boxes that are merged because they are too narrow.
- *
  * Boxes of a tree in one pane. Box 0 is the root. ``x0`` and ``x1`` are in the pane's unit: weight, or time. The boxes above a box
  * (its callees, or its callers in an inverted tree) are made when they are first asked for, and follow each other.
  */

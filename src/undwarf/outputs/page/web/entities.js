@@ -70,7 +70,8 @@ export class Entities {
       const start = `${image === NONE ? "" : this.imageLabels[image]}+${formatAddress(profile.function.address[i])}`;
       const kind = kindOf(image);
       const bare = name === null || name === undefined;
-      this.ofFunction[i] = add(bare ? start : name, image, bare && kind !== KIND.kernel ? KIND.unnamed : kind, i);
+      const nameless = bare || (profile.function.flags[i] & 1) !== 0;
+      this.ofFunction[i] = add(bare ? start : name, image, nameless && kind !== KIND.kernel ? KIND.unnamed : kind, i);
     }
     const frames = profile.frame.function.length;
     /** The entity of each frame. */
@@ -98,9 +99,20 @@ export class Entities {
       const name = thread.name ?? "[unknown]";
       pseudo(`${name} (thread ${thread.tid})`, `thread:${thread.tid}/${profile.processes[thread.process]?.pid ?? ""}/${name}`, KIND.thread);
     }
-    this.firstProcess = this.names.length;
-    for (const { pid, name } of profile.processes)
-      pseudo(`${name ?? "[unknown]"} (process ${pid})`, `process:${pid}/${name ?? ""}`, KIND.process);
+    /** The entity of each process: those of one name are one, a build runs thousands of compilers. */
+    this.ofProcess = new Uint32Array(profile.processes.length);
+    /** @type {Map<string, number[]>} */
+    const byName = new Map();
+    profile.processes.forEach(({ name }, i) => {
+      const known = byName.get(name ?? "[unknown]");
+      if (known) known.push(i);
+      else byName.set(name ?? "[unknown]", [i]);
+    });
+    for (const [name, numbers] of byName) {
+      for (const number of numbers) this.ofProcess[number] = this.names.length;
+      const which = numbers.length > 1 ? `${numbers.length} processes` : `process ${profile.processes[numbers[0]].pid}`;
+      pseudo(`${name} (${which})`, `process:${name}`, KIND.process);
+    }
     this.firstGap = this.names.length;
     for (const gap of profile.gaps) {
       const image = gap.image === null || gap.image === undefined ? "" : (profile.images[gap.image]?.name ?? "");

@@ -52,7 +52,7 @@ export class FlameTrees {
     this.panes = [];
     /** How many threads have no lane. */
     this.left = 0;
-    const busy = new Set(app.profile.threads.filter((thread) => !thread.idle).map((thread) => thread.process));
+    const busy = new Set(app.profile.threads.filter((thread) => !thread.idle).map((thread) => app.entities.ofProcess[thread.process]));
     this.severalProcesses = busy.size > 1;
   }
 

@@ -279,7 +279,7 @@ export class FlameView {
     if (selection.idle > 0) {
       const share = formatShare(selection.idle / (selection.idle + selection.total));
       this.note.append(
-        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "link", onclick: () => app.state.set({ idle: true }) }, "show")),
+        h("span", {}, `idle hidden: ${share} `, h("button", { type: "button", class: "flame-link", onclick: () => app.state.set({ idle: true }) }, "show")),
       );
     }
   }
@@ -644,7 +644,7 @@ export class FlameView {
       const x = Math.max(0, one.x);
       const wide = Math.min(width, one.x + one.width) - x;
       const y = one.y + dy;
-      const gap = wide > 4 ? 1 : 0;
+      const gap = wide > 12 ? 1 : wide > 4 ? 0.5 : 0;
       if (isMerged(one)) {
         if (wide < 0.3) continue;
         context.fillStyle = theme.grey;

@@ -405,7 +405,7 @@ export class Timeline {
     const running = waits ? series.values.map((value, i) => value - series.waiting[i]) : series.values;
     if (waits) {
       area(series.values, colour("--warn"), faint ? 0.15 : 0.28);
-      this.hatch(context, series, scale, bottom, part, colour("--warn"), faint ? 0.3 : 0.6);
+      this.hatch(context, series, scale, bottom, part, colour("--warn"), faint ? 0.2 : 0.4);
     }
     area(running, lane.measure !== null ? colour("--muted") : colour("--accent"), lane.measure !== null ? 0.4 : faint ? 0.25 : 0.75);
     context.globalAlpha = 1;
