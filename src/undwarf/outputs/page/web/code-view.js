@@ -437,7 +437,7 @@ export class CodeView {
     if (row.kind === "gap") return h("div", { class: "code-row gap", role: "presentation" }, "⋯ elsewhere");
     if (row.kind === "inline") {
       const chain = row.chain.map((name) => shorten(safeText(name), 80)).join(" → ");
-      return h("div", { class: "code-row inline-head", role: "presentation", title: chain }, h("span", { "aria-hidden": "true" }, "↳ "), `inlined: ${chain}`);
+      return h("div", { class: "code-row inline-head", role: "presentation", title: chain }, `↳ inlined: ${chain}`);
     }
     const [offset, text, line, target, types] = model.instructions[row.number];
     const self = model.self[row.number];

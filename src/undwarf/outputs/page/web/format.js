@@ -90,6 +90,7 @@ export function formatMoment(ns) {
  * @param {number} address
  */
 export function formatAddress(address) {
+  if (!Number.isInteger(address)) return "";
   return `0x${BigInt.asUintN(64, BigInt(address)).toString(16)}`;
 }
 
