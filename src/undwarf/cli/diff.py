@@ -1,5 +1,6 @@
 """``undwarf diff``"""
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from undwarf.views.comparison.model import By, Normalization, Recorded
     from undwarf.views.sample_selection import Weight
 
-_AGAINST = "\0"
-"""Stands for ``--`` between the sides; no file has such a name."""
+_AGAINST = "\x1f--\x1f"
+"""Stands for ``--`` between the sides, which click would drop."""
 _ALIASES = {"sym": "function", "dso": "image", "srcline": "line", "typeoff": "field", "comm": "thread"}
 """Names of report's sort keys for the same rows."""
 HOLDS = 4
@@ -22,7 +23,7 @@ HOLDS = 4
 
 
 class _Sides(click.Command):
-    """A command that is told apart what stands before and after ``--``."""
+    """A command with ``--`` between its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; options may stand after ``--`` too."""
@@ -184,6 +185,19 @@ def command(
 
 def _sides(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The recordings of both sides."""
+    sides = _split(words)
+    for side in sides:
+        paths = [os.path.realpath(path) for path in side]
+        for path, name in zip(paths, side, strict=True):
+            if paths.count(path) > 1:
+                raise UsageError(
+                    f"{name} is given twice on a side", "it cannot say how much runs differ", "record again"
+                )
+    return sides
+
+
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands before and after ``--``."""
     usual = "undwarf diff BEFORE AFTER, or undwarf diff BEFORE... -- AFTER..."
     if words.count(_AGAINST) > 1:
         raise UsageError("there are more than two sides", "-- stands twice", usual)

@@ -1,7 +1,6 @@
 """A comparison as text: what changed first, what is noise in grey."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs import diff_texts
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
     from undwarf.views.comparison.conditions import Verdict
     from undwarf.views.comparison.model import Comparison, EventComparison, Recorded, Row, Table
 
-_LEAST_NAME = 30
-_NUMBERS = 6
-"""Columns in front of the names."""
+_LEAST_NAME = 20
+"""Columns that names have at least."""
+_WIDE = 100
+"""Columns of a terminal from which on shares are shown."""
 
 
 class DiffOptions(NamedTuple):
@@ -94,34 +94,31 @@ def _write_table(
     shown = list(table.rows)
     if options.rows and len(shown) > options.rows:
         del shown[options.rows :]
-    rows: list[tuple[Row, str]] = []
-    if total:
-        rows.append(
-            (event.total, "total" + ("  (one recording a side: not tested)" if single and not of_share else ""))
-        )
-    names = _names(table, shown, options)
-    rows += zip(shown, names, strict=True)
-    if table.others is not None and len(shown) == len(table.rows):
-        rows.append((table.others, diff_texts.others_text(table)))
-    heads = ["Before", "After", "Difference", "95 % interval", "p", "Share", diff_texts.TITLES[table.by]]
-    texts = [_texts(row, event.unit, of_share) for row, _name in rows]
-    sizes = [max([cells(heads[at]), *(cells(one[at]) for one in texts)]) for at in range(_NUMBERS)]
-    indent = sum(sizes) + 2 * _NUMBERS
-    sink.write(("" if total else "\n") + paint.bold(_line(heads[:_NUMBERS], sizes) + "  " + heads[-1]) + "\n")
-    for (row, name), text in zip(rows, texts, strict=True):
-        line = _line(text, sizes)
-        is_total = row is event.total
+    last = [table.others] if table.others is not None and len(shown) == len(table.rows) else []
+    rows = [*([event.total] if total else []), *shown, *last]
+    heads = ["Before", "After", "Difference", "95 % interval", "p", "Share"]
+    texts = [_texts(row, event.unit, of_share) for row in rows]
+    if options.width is not None and options.width < _WIDE:
+        heads.pop()
+    sizes = [max([cells(head), *(cells(one[at]) for one in texts)]) for at, head in enumerate(heads)]
+    indent = sum(sizes) + 2 * len(sizes)
+    room = max(_LEAST_NAME, options.width - indent) if options.width is not None else None
+    names = [*(["total"] if total else []), *_names(table, shown, room)]
+    names += [diff_texts.others_text(table)] * len(last)
+    sink.write(("" if total else "\n") + paint.bold(f"{_line(heads, sizes)}  {diff_texts.TITLES[table.by]}") + "\n")
+    for row, name, text in zip(rows, names, texts, strict=True):
+        line = _line(text[: len(heads)], sizes)
         if row.significant:
             style = paint.bad if row.weight.after > row.weight.before else paint.good
-            line = line.replace(text[2], style(text[2]), 1) if text[2] else line
-            name = paint.bold(name) if is_total else paint.name(name, kernel=row.kernel)
-            sink.write(f"{line}  {name}\n")
+            name = paint.name(name, kernel=row.kernel)
+            sink.write(f"{line.replace(text[2], style(text[2]), 1)}  {name}\n")
         else:
-            sink.write((paint.bold if is_total and not single else paint.dim)(f"{line}  {name}") + "\n")
+            sink.write((f"{line}  {name}" if row is event.total else paint.dim(f"{line}  {name}")) + "\n")
         notes = "; ".join(printable(note.text) for note in row.notes)
+        if row is event.total and single and not of_share:
+            notes = "not tested: one run a side"
         if notes:
-            room = max(_LEAST_NAME, options.width - indent - 2) if options.width is not None else cells(notes)
-            sink.write(f"{'':{indent}}{paint.dim('↳ ' + fit(notes, room))}\n")
+            sink.write(f"{'':{indent}}{paint.dim('↳ ' + (fit(notes, room - 2) if room is not None else notes))}\n")
     if hidden := hidden_text(len(table.rows), len(shown), options.rows, options.percent_limit):
         sink.write(paint.dim(hidden) + "\n")
 
@@ -142,12 +139,11 @@ def _texts(row: "Row", unit: str, of_share: bool) -> list[str]:
     ]
 
 
-def _names(table: "Table", rows: "Sequence[Row]", options: DiffOptions) -> list[str]:
-    """The names as they are printed: shortened to the terminal, with the file where a function's name needs it."""
+def _names(table: "Table", rows: "Sequence[Row]", room: int | None) -> list[str]:
+    """The names as they are printed, in ``room`` columns, with the file where a function's name needs it."""
     seen: dict[str, int] = {}
     for row in table.rows:
         seen[row.name] = seen.get(row.name, 0) + 1
-    room = options.width - 66 if options.width is not None else None
     distinct = Distinct(shorten_type if table.by in ("type", "field") else shorten)
     names = []
     for row in rows:
@@ -161,9 +157,9 @@ def _names(table: "Table", rows: "Sequence[Row]", options: DiffOptions) -> list[
         if room is None:
             names.append(name + more)
             continue
-        least = max(_LEAST_NAME, room - cells(more))
-        short = partial(distinct, width=least) if table.by not in ("line", "image") else partial(fit, width=least)
-        names.append(short(name) + more)
+        least = max(min(room, 20), room - cells(more))
+        short = fit(name, least) if table.by in ("line", "image") else distinct(name, least)
+        names.append(short + fit(more, max(0, room - cells(short))))
     return names
 
 
@@ -171,7 +167,6 @@ def _path(row: "Row", room: int | None, distinct: Distinct) -> str:
     """A call path by its last functions, as many as there is room for."""
     if room is None:
         return " > ".join(printable(name) for name in row.path)
-    room = max(_LEAST_NAME, room)
     text = distinct(printable(row.path[-1]), room)
     for name in reversed(row.path[:-1]):
         longer = f"{shorten(printable(name), 24)} > {text}"

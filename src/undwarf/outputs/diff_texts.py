@@ -34,7 +34,7 @@ def quantity(value: float, unit: str, *, of_share: bool = False) -> str:
 
 def _digits(value: float) -> str:
     size = abs(value)
-    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.3g}"
+    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
 
 
 def change_text(row: "Row", *, of_share: bool) -> str:

@@ -51,6 +51,11 @@ def test_recordings_alone_give_the_t_test() -> None:
     assert (row.before, row.after, row.freedom) == (11.0, 21.0, 2)
 
 
+def test_recordings_that_agree_are_known_to_a_sample() -> None:
+    (row,) = estimates([Sides([5.0, 5.0], [6.0, 6.0], None, least=1.0)], [1.0])
+    assert row is not None and row.p > 0.1
+
+
 def test_several_rows_that_vary_as_their_blocks_predict_lend_each_other_certainty() -> None:
     random_ = random.Random(3)
     rows = [

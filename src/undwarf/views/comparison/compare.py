@@ -36,6 +36,8 @@ from undwarf.views.sample_selection import Events, Weight, sections
 
 _WEIGHT_OF_TOTAL, _WEIGHT_OF_QUALITY = 0.25, 0.05
 """How much of the family's level the total and the share of whole stacks get, where a table's rows together get 1."""
+_LEAST_KNOWN = 0.5
+"""Share of the rows that are tested one by one, from which on they can change alike."""
 OTHERS = "[others]"
 _NO_USER_PART = (StopReason.NONE, StopReason.NO_DUMP, StopReason.UNSTATED)
 
@@ -254,7 +256,9 @@ class _OfEvent:
             if estimate is not None and share > 0:
                 rows.append(estimate)
                 parts.append(share)
-        return common_factor(rows, parts, LEVEL) if rows else None
+        # Of many light functions together nobody knows what they did.
+        known = sum(shares[number] for number in chosen)
+        return common_factor(rows, parts, LEVEL) if rows and known >= _LEAST_KNOWN else None
 
     def _weights(self, counted: Counted) -> tuple[list[list[int]], list[list[int]]]:
         pairs = [
@@ -306,7 +310,8 @@ class _OfEvent:
         for number, of_row in enumerate(blocks):
             done = self._totals[number] if share else self._work[number]
             parts.append(residuals(of_row, values[number], per[number], done))
-        return sides(values, self._first, parts)
+        least = [(one.total / work / max(1, one.samples)) ** 2 for one, work in zip(self._measured, per, strict=True)]
+        return sides(values, self._first, parts)._replace(least=math.fsum(least) / len(least))
 
     def _table(self, counted: Counted, *, nested: bool) -> Table:
         weights, samples = self._weights(counted)

@@ -114,7 +114,11 @@ def _images(before: SideFunctions, after: SideFunctions) -> dict[str, str]:
     for common, one, other in pairs:
         if one in found or other in taken:
             continue
-        if common and 2 * common >= min(len(called[0][one]), len(called[1][other])):
+        both = called[0][one] & called[1][other]
+        parts = [
+            _part(side, of[name], both) for side, of, name in zip((before, after), sides, (one, other), strict=True)
+        ]
+        if common and (2 * common >= max(len(called[0][one]), len(called[1][other])) or min(parts) >= 0.5):
             found[one] = other
             taken.add(other)
     # A program without symbols has nothing in common by name: the heaviest file of each side, if it is left over.
@@ -122,6 +126,12 @@ def _images(before: SideFunctions, after: SideFunctions) -> dict[str, str]:
         if one not in found and other not in taken and not called[0][one] and not called[1][other]:
             found[one] = other
     return found
+
+
+def _part(side: SideFunctions, numbers: list[int], names: set[str]) -> float:
+    """How much of a file's weight is in functions of these names."""
+    whole = sum(side.own[number] for number in numbers)
+    return sum(side.own[number] for number in numbers if side.keys[number].name in names) / whole if whole else 0.0
 
 
 def _heaviest(side: SideFunctions, of_image: dict[str, list[int]]) -> list[str]:

@@ -47,12 +47,13 @@ class Sides(NamedTuple):
     """What was measured of one row: a value for each recording of both sides, in one unit.
 
     ``within``: the variance of the difference of one recording from each side, by blocks of time; None if there are
-    no times.
+    no times. ``least``: the square of what one sample weighs; no recording is known better, though several may agree.
     """
 
     before: Sequence[float]
     after: Sequence[float]
     within: Variance | None
+    least: float = 0.0
 
     @property
     def means(self) -> tuple[float, float]:
@@ -126,17 +127,18 @@ def estimates(rows: Sequence[Sides], shares: Sequence[float]) -> list[Estimate |
     scale, prior = _spread(ratios)
     result: list[Estimate | None] = []
     for row, (before, after, known), (ratio, own) in zip(rows, predicted, ratios, strict=True):
-        if not own:
-            same = row.means[0] == row.means[1] and len({*row.before, *row.after}) == 1
+        if not own and not row.least:
+            same = len({*row.before, *row.after}) == 1
             result.append(Estimate(*row.means, 0.0, 0.0, row.freedom) if same else None)
             continue
+        own = own or row.freedom
         weight = min(prior, max(0.0, known - own))
         factor = (weight * scale + own * ratio) / (weight + own)
         result.append(
             Estimate(
                 *row.means,
-                factor * before / len(row.before),
-                factor * after / len(row.after),
+                max(factor * before, row.least if row.means[0] else 0.0) / len(row.before),
+                max(factor * after, row.least if row.means[1] else 0.0) / len(row.after),
                 own + weight,
             )
         )
@@ -145,11 +147,14 @@ def estimates(rows: Sequence[Sides], shares: Sequence[float]) -> list[Estimate |
 
 def _of_pair(row: Sides) -> Estimate | None:
     before, after = row.means
-    if row.within is None or (not row.within.value and before != after):
+    if row.within is None:
+        return None
+    value = max(row.within.value, 2 * row.least) if before != after else row.within.value
+    if not value and before != after:
         return None
     whole = before + after
     part = before / whole if whole else 0.5
-    return Estimate(before, after, row.within.value * part, row.within.value * (1 - part), row.within.freedom)
+    return Estimate(before, after, value * part, value * (1 - part), row.within.freedom)
 
 
 def _squares(values: Sequence[float]) -> float:
