@@ -26,7 +26,7 @@ MOST_BYTES = 5_000_000
 SERVED_BOUNDS = Bounds(rows=4_000_000, nodes=4_000_000)
 """A browser on the same machine takes more than a ticket: 4,000,000 rows and nodes have 180 MB there."""
 _BASE64 = 4 / 3
-_OUTSIDE_PARTS = 300_000
+OUTSIDE_PARTS = 300_000
 """Bytes of a page without its parts, at most."""
 
 
@@ -64,7 +64,7 @@ class PageParts:
         page = profile_part(
             self._profile,
             self._title,
-            _described(self._source),
+            described(self._source),
             served=self._served,
             dump=recording.stack_dump if recording is not None else 0,
             bounds=bounds,
@@ -157,7 +157,7 @@ class PageParts:
 
         Where they are larger, rows and stack nodes are bounded more tightly, which the page's notes say.
         """
-        most = (MOST_BYTES - _OUTSIDE_PARTS) / _BASE64
+        most = (MOST_BYTES - OUTSIDE_PARTS) / _BASE64
         self.with_types = types
         bounds = Bounds()
         parts: dict[str, bytes] = {}
@@ -179,7 +179,7 @@ class PageParts:
         return parts
 
 
-def _described(source: "OpenedRecording | OpenedProfile[ApiProfile]") -> dict[str, str | None]:
+def described(source: "OpenedRecording | OpenedProfile[ApiProfile]") -> dict[str, str | None]:
     """What the page says of a recording."""
     described: dict[str, str | None] = dict.fromkeys(("host", "kernel", "cpu", "command", "recorded"))
     if isinstance(source, OpenedRecording):

@@ -32,6 +32,7 @@ class Thing(NamedTuple):
     path: tuple[str, ...] = ()
     number: int = -1
     notes: tuple[Note, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 class Counted(NamedTuple):
@@ -146,7 +147,8 @@ def paths(both: Both, events: Sequence[Events], weight: Weight, least: float) ->
     for above, number in heavy:
         thing = both.function_rows[number]
         path = (*(things[above].path if above != NONE else ()), thing.name)
-        things.append(thing._replace(path=path, number=number, notes=()))
+        passed = (*(things[above].numbers if above != NONE else ()), number)
+        things.append(thing._replace(path=path, number=number, notes=(), numbers=passed))
     return both.counted("path", things, groups)
 
 
