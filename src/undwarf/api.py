@@ -136,6 +136,9 @@ class OpenedRecording:
         self._cache = cache
         self.code_memory: Callable[[int, int], bytes] | None = None
         """Reads code of a running process that was recorded alone: (start, end) to bytes from start on."""
+        self.with_switches = False
+        """Whether the side band of :attr:`records` has context switches, of which there may be many; to be set before
+        anything is read."""
         self.memory: Callable[[int, int, int], bytes | None] | None = None
         """Reads memory as it was at a sample, outside of its stack dump: (number of the sample, start, end) to bytes
         from start on, or None."""
@@ -170,7 +173,7 @@ class OpenedRecording:
     @cached_property
     def records(self) -> Records:
         """All records, decoded into columns, with the code added by :meth:`add_text`."""
-        return self._with_added_text(self.data.records())
+        return self._with_added_text(self.data.records(switches=self.with_switches))
 
     def _with_added_text(self, records: Records) -> Records:
         if not self._added_text:
@@ -384,7 +387,9 @@ class OpenedRecording:
         limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
         if progress is not None and not self.has_records:
             show = progress
-            records = self.data.records(lambda done, total: show("reading records", done, total))
+            records = self.data.records(
+                lambda done, total: show("reading records", done, total), switches=self.with_switches
+            )
             self.__dict__["records"] = self._with_added_text(records)
         profile = build_profile(
             self.data,

@@ -1,4 +1,4 @@
-"""Browsers that tests drive: Chromium through chromedriver, Firefox through its own WebDriver BiDi, without geckodriver."""
+"""Browsers that tests drive: Chromium through chromedriver, Firefox through WebDriver BiDi, which it speaks itself."""
 
 import json
 import re
@@ -34,10 +34,11 @@ KEYS = {
 
 _WATCH = """() => {
   window.violations = [];
-  document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
-  window.addEventListener("error", (event) => window.violations.push(`error ${event.message}`));
-  window.addEventListener("unhandledrejection", (event) => window.violations.push(`rejected ${event.reason}`));
-  window.alert = () => window.violations.push("alert");
+  const add = (text) => window.violations.push(text);
+  document.addEventListener("securitypolicyviolation", (e) => add(`${e.violatedDirective} ${e.blockedURI}`));
+  window.addEventListener("error", (e) => add(`error ${e.message}`));
+  window.addEventListener("unhandledrejection", (e) => add(`rejected ${e.reason}`));
+  window.alert = () => add("alert");
 }"""
 """Runs before a page's own script: collects what its policy refused and what its script did not catch."""
 
@@ -135,7 +136,14 @@ class Firefox:
             'user_pref("app.update.enabled", false);\nuser_pref("datareporting.policy.dataSubmissionEnabled", false);\n'
             'user_pref("browser.shell.checkDefaultBrowser", false);\nuser_pref("browser.startup.page", 0);\n'
         )
-        command = [FIREFOX or "", "--headless", "--no-remote", "--remote-debugging-port=0", "--profile", self._folder.name]
+        command = [
+            FIREFOX or "",
+            "--headless",
+            "--no-remote",
+            "--remote-debugging-port=0",
+            "--profile",
+            self._folder.name,
+        ]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         address = self._address()
         self._socket = websocket.create_connection(f"{address}/session", timeout=30, suppress_origin=True)
@@ -194,7 +202,11 @@ class Firefox:
         for key in keys:
             value = KEYS.get(key, key)
             self._act(
-                {"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]}
+                {
+                    "type": "key",
+                    "id": "keys",
+                    "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}],
+                }
             )
 
     def click_at(self, x: int, y: int) -> None:
@@ -214,10 +226,12 @@ class Firefox:
     def quit(self) -> None:
         try:
             self.send("browser.close", {})
-        except Exception:
+        except (OSError, RuntimeError, ValueError):
             self._process.terminate()
         self._socket.close()
         self._process.wait(30)
+        if self._process.stderr:
+            self._process.stderr.close()
         self._folder.cleanup()
 
 
@@ -247,7 +261,8 @@ class PageUnderTest:
 
     def texts(self, selector: str) -> list[str]:
         found = self.browser.call(
-            "(s) => Array.from(document.querySelectorAll(s)).filter((e) => e.checkVisibility()).map((e) => e.innerText.trim())",
+            "(s) => Array.from(document.querySelectorAll(s)).filter((e) => e.checkVisibility())"
+            ".map((e) => e.innerText.trim())",
             selector,
         )
         return [str(one) for one in found]

@@ -3,7 +3,8 @@
 import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 NONE = 0xFFFFFFFF
@@ -17,7 +18,7 @@ class PagePart(NamedTuple):
     """The JSON of a part, and its columns."""
 
     json: dict[str, Any]
-    columns: dict[str, Column] = {}
+    columns: Mapping[str, Column] = MappingProxyType({})
 
 
 def encode(part: PagePart) -> bytes:
@@ -89,7 +90,16 @@ class ProfileBuilder:
         return node
 
     def row(
-        self, time: int, node: int, *, thread: int = 0, cpu: int = 0, event: int = 0, gap: int = 0, count: int = 1, weight: int = 1000000
+        self,
+        time: int,
+        node: int,
+        *,
+        thread: int = 0,
+        cpu: int = 0,
+        event: int = 0,
+        gap: int = 0,
+        count: int = 1,
+        weight: int = 1000000,
     ) -> None:
         self.rows.append((time, thread, cpu, event, node, gap, count, weight))
 
@@ -162,11 +172,11 @@ class ProfileBuilder:
             "frame_image": ("u32", [self.functions[one.function][1] if one.function != NONE else NONE for one in f]),
             "frame_file": ("u32", [one.file for one in f]),
             "frame_line": ("u32", [one.line for one in f]),
-            "frame_address": ("u64", [one.address for one in f]),
+            "frame_address": ("u64", [one.address & (1 << 52) - 1 for one in f]),
             "frame_inline": ("u8", [one.inline for one in f]),
             "frame_flags": ("u8", [2 if one.caller else 0 for one in f]),
             "function_image": ("u32", [image for _, image, _ in self.functions]),
-            "function_address": ("u64", [address for _, _, address in self.functions]),
+            "function_address": ("u64", [address & (1 << 52) - 1 for _, _, address in self.functions]),
             "function_flags": ("u8", [1 if name is None else 0 for name, _, _ in self.functions]),
         }
         names = ("time", "thread", "cpu", "event", "node", "gap", "count", "weight")
@@ -200,7 +210,7 @@ int main(int argc, char **argv)
 \t\tmove(particles, N, 0.01f);
 \treturn report("</script><script>alert(1)</script>");
 }
-""".split("\n")
+"""
 
 INSTRUCTIONS: list[list[Any]] = [
     [0x00, "test   %esi,%esi", 0, None, None],
@@ -225,7 +235,7 @@ INSTRUCTIONS: list[list[Any]] = [
 
 
 def particles() -> dict[str, PagePart]:
-    """A program with source, assembly and types; self weights: ``move`` 70 samples of 1 ms, ``clamp`` 20, ``report`` 10.
+    """A program with source, assembly and types; samples of 1 ms: 70 in ``move``, 20 in ``clamp``, 10 in ``report``.
 
     ``clamp`` is inlined into ``move``; ``main`` calls both.
     """
@@ -266,7 +276,14 @@ def particles() -> dict[str, PagePart]:
 
     accesses.append({"type": None, "offset": 0, "member": None, "kind": "load", "reason": "no debug information"})
     lines = {0: (0, 11), 1: (0, 12), 2: (0, 6), 3: (0, 13), 4: (0, 14), 5: (0, 16)}
-    members = {0x10: ("vx", 16, "load"), 0x14: ("x", 0, "load"), 0x24: ("x", 0, "store"), 0x2C: ("y", 4, "load"), 0x30: ("y", 4, "store"), 0x34: ("steps", 32, "both")}
+    members = {
+        0x10: ("vx", 16, "load"),
+        0x14: ("x", 0, "load"),
+        0x24: ("x", 0, "store"),
+        0x2C: ("y", 4, "load"),
+        0x30: ("y", 4, "store"),
+        0x34: ("steps", 32, "both"),
+    }
     hot = [0x0C] * 30 + [0x10] * 12 + [0x28] * 14 + [0x34] * 10 + [0x38] * 4
     inlined = [0x14] * 12 + [0x1C] * 8
     time = 0
@@ -281,7 +298,11 @@ def particles() -> dict[str, PagePart]:
         row_access.append((time, access(member[1], member[0], member[2]) if member else NONE))
         time += 1
     for i in range(10):
-        stack = [Frame(report, 0x8010, 1, 5)] if i < 6 else [Frame(report, 0x8020, 1, 7, caller=True), Frame(unknown, 0x9004)]
+        stack = (
+            [Frame(report, 0x8010, 1, 5)]
+            if i < 6
+            else [Frame(report, 0x8020, 1, 7, caller=True), Frame(unknown, 0x9004)]
+        )
         builder.row(time, builder.node([*base, *stack] if i < 4 else stack), gap=0 if i < 4 else 1)
         row_access.append((time, 0))
         time += 1
@@ -313,7 +334,7 @@ def particles() -> dict[str, PagePart]:
             "lines": [[0, 11, []], [0, 12, []], [0, 12, ["clamp"]], [0, 13, []], [0, 14, []], [0, 16, []]],
             "files": [],
             "left_out": 0,
-            "sources": {"0": {"first": 1, "text": SOURCE, "problem": None}},
+            "sources": {"0": {"first": 1, "text": SOURCE.split("\n"), "problem": None}},
         }
     )
     particle = {

@@ -36,7 +36,7 @@ COMMANDS = {
     "tables": "Print, measure, compare and convert unwind tables of a binary.",
     "top": "Show the hot functions of running programs in the terminal.",
     "types": "Show which types and members the samples access.",
-    "view": "Show recordings in a browser, or write the page to one file.",
+    "view": "Show recordings in a browser: time line, flame graph, source, data types.",
 }
 UNPAGED = ("record", "top", "view", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
 """Commands whose output is no text to read, or comes while they run."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,8 @@ Examples:
     "--types/--no-types",
     "types",
     default=None,
-    help="With -o: recover data types for the page, which may take longer than all else. Default: for recordings of "
-    "memory accesses. A served page recovers them when it shows them.",
+    help="With -o: recover data types for the page, which may take longer than all else. Default: if events stop at "
+    "memory accesses, or at most 1,500 instructions were sampled. A served page recovers them when it shows them.",
 )
 @SKID
 @click.option("--json", "as_json", is_flag=True, help="With -o: also print which page was written as JSON.")
@@ -66,9 +67,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Show recordings in a browser: time line, flame graph, tables, source and assembly, data types, stack quality.
+    """Show recordings in a browser: time line, flame graph, source, data types.
 
-    Serves a page on 127.0.0.1 until it is interrupted, or writes it to one file, which needs no server and no network.
+    The page also has tables, assembly, and how many stacks are whole. It is served on 127.0.0.1 until the command is
+    interrupted, or written to one file, which needs no server and no network.
+
     FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
     speedscope's JSON.
     """
@@ -98,6 +101,8 @@ def _parts(job: Job, title: str | None, skid: bool, *, served: bool) -> "PagePar
 
     if skid:
         job.need_recording("--skid")
+    if job.is_recording:
+        job.recording.with_switches = True
     profile = job.profile(lines=True, by_time=True)
     return PageParts(
         job.source,
@@ -129,8 +134,13 @@ def _serve(pages: "list[tuple[str, PageParts]]", port: int, opens: bool) -> None
         notify("note", "only this machine can open it; Ctrl-C ends it")
         if opens:
             _open(server.address_for_once())
+        # The main thread, which alone is interrupted, only waits.
+        serving = threading.Thread(target=server.serve_forever, daemon=True)
+        serving.start()
         with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever()
+            while serving.is_alive():
+                serving.join(60)
+        server.shutdown()
 
 
 def _open(address: str) -> None:
@@ -145,7 +155,7 @@ def _write(job: Job, parts: "PageParts", output: str, types: bool | None, opens:
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.page.html import write
 
-    with_types = parts.has_memory_events if types is None else types
+    with_types = parts.wants_types if types is None else types
     data = parts.for_file(types=with_types)
     if output == "-":
         write(data, sys.stdout.buffer)

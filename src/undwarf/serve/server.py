@@ -46,6 +46,7 @@ class PageServer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 2 * _MOST_AT_ONCE
 
     def __init__(self, site: Site, port: int = 0) -> None:
         self.site = site

@@ -252,6 +252,7 @@ SOURCES: dict[str, Callable[[Path], str | list[str]]] = {
     "types": types,
     "types-at": lambda folder: run("types", "--binary", listed(folder), "--json", "--at", walk(folder)),
     "types-layout": layouts,
+    "view": lambda folder: run("view", gone(folder), "--json", "-o", folder / "a.html"),
 }
 """By document: where it comes from."""
 

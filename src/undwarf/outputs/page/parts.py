@@ -16,8 +16,8 @@ _DELTAS = frozenset({
     "run_start", "run_end",
 })  # fmt: skip
 """Columns whose differences compress better than their values (measured on recordings of 1,000 to 167,000 samples)."""
-LEVEL = 9
-"""zlib's: of 12 MB of columns, 4 % less than level 6 in 0.5 s more."""
+LEVEL = 6
+"""zlib's: of the 12 MB of columns of a large recording, level 9 makes 1.8 % less in 0.35 s of CPU more."""
 
 
 def encode(part: "Part", level: int = LEVEL) -> bytes:

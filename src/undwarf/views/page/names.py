@@ -5,9 +5,9 @@ Things that ``report`` has in one row are one thing here: functions of equal nam
 
 from typing import Any, NamedTuple
 
-from undwarf.column import longer, zeros
+from undwarf.column import absent, longer, zeros
 from undwarf.ordering import group, sort_order, take
-from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.grouping import Pairs, look_up, sums, widen
 from undwarf.profile.labels import UNKNOWN, dso, is_kernel, kind_of, short_dso
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.profile.stack_order import distinct
@@ -161,7 +161,7 @@ def _functions(
 def _files(profile: Profile, order: memoryview) -> tuple[memoryview, list[str]]:
     """(number (I) of the source file of each frame, the files)."""
     if profile.frames.file is None:
-        return without_none(zeros("I", len(order)), 0), []
+        return absent("I", len(order)), []
     column = take(profile.frames.file, order)
     of_file = zeros("I", len(profile.files))
     numbers: dict[str, int] = {}

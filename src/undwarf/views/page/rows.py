@@ -8,8 +8,8 @@ from undwarf.ordering import ascending
 from undwarf.profile.grouping import Pairs, look_up, sums
 from undwarf.views.kernels.page_columns import first_of, lower_halves, multiples
 
-_PARTS = (20_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 1)
-"""Into how many spans of time a recording is divided whose rows are merged; the first that gives few enough rows."""
+_PARTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
+"""Into how many spans of time a recording may be divided whose rows are merged."""
 
 
 class Rows(NamedTuple):
@@ -51,12 +51,23 @@ def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> 
     if count <= most:
         return Rows(key, time, memoryview(array("I", [1]) * count), weight, ascending(count), ascending(count), 0)
     last = max(time)
-    for parts in _PARTS:
+
+    def grouped(parts: int) -> tuple[int, Pairs, memoryview]:
         span = last // parts + 1
         pairs = Pairs(most)
-        row = pairs.column(multiples(time, span), key)
-        if len(pairs) <= most or parts == _PARTS[-1]:
-            break
+        return span, pairs, pairs.column(multiples(time, span), key)
+
+    # The shortest spans that give few enough rows, by bisection: each attempt goes through all samples.
+    span, pairs, row = grouped(_PARTS[0])
+    low, high = 1, len(_PARTS)
+    while low < high:
+        middle = (low + high) // 2
+        attempt = grouped(_PARTS[middle])
+        if len(attempt[1]) <= most:
+            span, pairs, row = attempt
+            low = middle + 1
+        else:
+            high = middle
     start = multiples(pairs.high(), span, times=True)
     return Rows(
         pairs.low(),

@@ -78,7 +78,7 @@ function column(bytes, start, place) {
 }
 
 /**
- * A u64 column as doubles; from 2^63 on they are negative, so that the kernel's addresses stay exact.
+ * A u64 column as doubles.
  * @param {Uint8Array} bytes
  * @param {number} at
  * @param {number} count
@@ -88,11 +88,9 @@ function column(bytes, start, place) {
 function wide(bytes, at, count, delta) {
   const values = new Float64Array(count);
   if (!delta) {
-    for (let i = 0; i < count; i++) if (bytes[at + 7 * count + i] & 0x80) values[i] = -(2 ** 64);
-    // The highest byte first: then no sum on the way needs more than 53 bits.
-    for (let plane = 7; plane >= 0; plane--) {
+    let unit = 1;
+    for (let plane = 0; plane < 8; plane++, unit *= 256) {
       const from = at + plane * count;
-      const unit = 2 ** (8 * plane);
       for (let i = 0; i < count; i++) if (bytes[from + i]) values[i] += bytes[from + i] * unit;
     }
     return values;
@@ -102,7 +100,7 @@ function wide(bytes, at, count, delta) {
     let coded = 0n;
     for (let plane = 7; plane >= 0; plane--) coded = (coded << 8n) | BigInt(bytes[at + plane * count + i]);
     value = BigInt.asUintN(64, value + ((coded >> 1n) ^ -(coded & 1n)));
-    values[i] = Number(BigInt.asIntN(64, value));
+    values[i] = Number(value);
   }
   return values;
 }

@@ -9,8 +9,10 @@ let openedMenu = null;
 
 /** Close the menu that is open, if any. */
 export function closeMenu() {
-  openedMenu?.remove();
+  // To be removed takes the focus away, which closes menus.
+  const menu = openedMenu;
   openedMenu = null;
+  menu?.remove();
 }
 
 /**

@@ -52,8 +52,13 @@ export class FlameTrees {
     this.panes = [];
     /** How many threads have no lane. */
     this.left = 0;
-    const busy = new Set(app.profile.threads.filter((thread) => !thread.idle).map((thread) => app.entities.ofProcess[thread.process]));
-    this.severalProcesses = busy.size > 1;
+  }
+
+  /** Whether processes are a row: there are several. */
+  get severalProcesses() {
+    const { profile, entities, state } = this.app;
+    const busy = profile.threads.filter((thread) => !thread.idle || state.view.idle);
+    return new Set(busy.map((thread) => entities.ofProcess[thread.process])).size > 1;
   }
 
   /** @returns {Shape} */
@@ -61,7 +66,8 @@ export class FlameTrees {
     const { profile, entities, state } = this.app;
     const { hide, recursion, byThread, order, tree } = state.view;
     const lanes = order === "time" && tree === "callees" && profile.timeUnit !== null;
-    const key = JSON.stringify([hide, recursion, byThread && !lanes, lanes]);
+    const processes = this.severalProcesses && !lanes;
+    const key = JSON.stringify([hide, recursion, byThread && !lanes, processes]);
     let shape = this.shapes.get(key);
     if (!shape) {
       // A few are kept: one looks at things with and without something.
@@ -69,7 +75,7 @@ export class FlameTrees {
       shape = mergeStacks(profile, entities, {
         hidden: entities.matching(hide),
         recursion,
-        processes: this.severalProcesses && !lanes,
+        processes,
         threads: byThread && !lanes,
       });
       this.shapes.set(key, shape);

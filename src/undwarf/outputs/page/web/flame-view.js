@@ -61,7 +61,7 @@ export class FlameView {
     this.palette = this.makePalette();
     /** @type {((view: View) => void)[]} */
     this.shown = [];
-    this.order = h("div");
+    this.order = this.drawn = h("div");
     this.exporter = h("button", { type: "button", "aria-haspopup": "menu", onclick: () => this.exportMenu() }, "Export…");
     this.makeTools(tools);
     this.crumbs = h("nav", { class: "flame-crumbs", "aria-label": "Path of the frame in view" });
@@ -118,16 +118,17 @@ export class FlameView {
       ["time", "By time", "Each thread's stacks where they were in time (o)"],
     ]);
     if (profile.timeUnit === null) this.order.hidden = true;
+    this.drawn = choice("Drawn as", "draw", [
+      ["icicle", "Icicle", "Roots at the top (i)"],
+      ["flame", "Flame", "Roots at the bottom (i)"],
+    ]);
     tools.append(
       choice("Tree", "tree", [
         ["callees", "Callees", "From the roots down (v)", () => this.turn("callees")],
         ["callers", "Callers", "Bottom-up: from the innermost functions to their callers (v)", () => this.turn("callers")],
         ["sandwich", "Sandwich", "Callers and callees of one function (s)", () => this.sandwich()],
       ]),
-      choice("Drawn as", "draw", [
-        ["icicle", "Icicle", "Roots at the top (i)"],
-        ["flame", "Flame", "Roots at the bottom (i)"],
-      ]),
+      this.drawn,
       this.order,
       choice("Colours", "colour", [
         ["kind", "Kind", "Colours by kind of code (c)"],
@@ -175,6 +176,7 @@ export class FlameView {
     const all = !changed.size || changed.has("view");
     for (const one of this.shown) one(view);
     this.order.toggleAttribute("inert", view.tree !== "callees");
+    this.drawn.toggleAttribute("inert", view.tree === "sandwich");
     const stale = [...SELECTING, ...TREE_PROPERTIES].some((name) => changed.has(name));
     if (all || stale) {
       this.trees.update();
@@ -476,7 +478,7 @@ export class FlameView {
     const kind = KIND_LABELS[this.kindOf(one.pane, box)] ?? "";
     const flags = boxes.flags[box];
     const lines = [];
-    const about = [image, kind, flags & INLINED && flags & CALLED ? "partly inlined" : "", flags & GUESSED ? "caller found without an unwind rule" : ""];
+    const about = [image, kind, flags & INLINED && flags & CALLED ? "partly inlined" : "", flags & GUESSED ? "in some stacks found without an unwind rule" : ""];
     if (about.some(Boolean)) lines.push(about.filter(Boolean).join(" · "));
     const where = this.placeOf(one.pane, box);
     if (where) lines.push(where);

@@ -85,22 +85,26 @@ export function formatMoment(ns) {
   return `${(ns / 1e9).toFixed(3)}\u00a0s`;
 }
 
+// Columns have the lower 52 bits of addresses, which doubles hold exactly; those of the kernel are in the upper half.
+const KERNEL_FROM = 2 ** 51;
+const KERNEL_BITS = 0xfff0000000000000n;
+
 /**
- * An address in hexadecimal. Columns have addresses from 2^63 on as negative numbers.
+ * An address in hexadecimal, from its lower 52 bits.
  * @param {number} address
  */
 export function formatAddress(address) {
-  if (!Number.isInteger(address)) return "";
-  return `0x${BigInt.asUintN(64, BigInt(address)).toString(16)}`;
+  if (!Number.isInteger(address) || address < 0) return "";
+  return `0x${(address >= KERNEL_FROM ? BigInt(address) + KERNEL_BITS : BigInt(address)).toString(16)}`;
 }
 
 /**
- * The number of a hexadecimal address, as columns have it.
+ * The lower 52 bits of a hexadecimal address, as columns have them; NaN of other text.
  * @param {string | null} text
  */
 export function parseAddress(text) {
   const digits = (text ?? "").replace(/^0x/, "");
-  return /^[0-9a-f]{1,16}$/i.test(digits) ? Number(BigInt.asIntN(64, BigInt(`0x${digits}`))) : NaN;
+  return /^[0-9a-f]{1,16}$/i.test(digits) ? Number(BigInt.asUintN(52, BigInt(`0x${digits}`))) : NaN;
 }
 
 // Control characters, marks of direction, and what else is invisible or moves other text.

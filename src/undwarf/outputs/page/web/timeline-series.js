@@ -86,7 +86,7 @@ class Spread {
 }
 
 /**
- * Weight by time. A weight that is time is spread over the time before the sample, at most to the start of the recording;
+ * Weight by time. A weight that is time is spread over the time before the sample;
  * other weights count at the sample's time.
  * @param {Profile} profile
  * @param {{measure: number, weight: "period" | "samples", idle: boolean}} view
@@ -120,8 +120,8 @@ export function seriesOf(profile, view, kind, span, parts) {
     const lasted = isTime[row.event[i]] && timeUnit ? weights[i] / row.count[i] / timeUnit : 0;
     if (time < from || time - lasted > to) continue;
     const spread = what === 2 ? sums.off : sums.on;
-    if (merged) spread.add(Math.max(0, time + merged - Math.max(merged, lasted)), time + merged, weights[i]);
-    else spread.add(Math.max(0, time - lasted), time, weights[i]);
+    if (merged) spread.add(time + merged - Math.max(merged, lasted), time + merged, weights[i]);
+    else spread.add(time - lasted, time, weights[i]);
   }
   const series = [...lanes].map(([id, { total, on, off }]) => {
     const waiting = off.done();
