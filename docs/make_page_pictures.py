@@ -1,4 +1,4 @@
-"""Takes pictures of every view of the page of `undwarf view`, from the recordings in `examples/recording`, to be looked at.
+"""Takes pictures of every view of the page of `undwarf view`, from the recordings in `examples/recording`.
 
     python docs/make_page_pictures.py FOLDER
 
@@ -7,6 +7,7 @@ Each view is taken light, dark, on a narrow screen, and at 200 %. Needs Chromium
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -53,11 +54,14 @@ def pages(folder: Path) -> dict[str, Path]:
 def browser() -> Any:
     """A Chromium without a window."""
     from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
+    # With both paths Selenium looks for nothing in the network.
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,900"):
         options.add_argument(flag)
-    return webdriver.Chrome(options=options)
+    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
 
 def main(folder: Path) -> None:

@@ -350,7 +350,7 @@ def test_hostile_names_are_text(page_browser: Browser, hostile_file: Path, view:
     page_browser.resize(1300, 850)
     page = PageUnderTest(page_browser, hostile_file).open(f"view={view}")
     page.wait(
-        "(v) => { const view = document.querySelector(`#view-${v}`); return view.innerText || view.querySelector('canvas'); }",
+        "(v) => { const e = document.querySelector(`#view-${v}`); return e.innerText || e.querySelector('canvas'); }",
         view,
     )
     page.browser.call("() => { for (const details of document.querySelectorAll('details')) details.open = true; }")
@@ -417,3 +417,24 @@ def test_a_hundred_thousand_rows_are_quick_and_few_elements(page_browser: Browse
         " return performance.now() - start; }"
     )
     assert took < 3000
+
+
+def test_a_served_page_asks_for_other_code_and_says_when_the_server_is_gone(page_browser: Browser) -> None:
+    words = ["view", str(RECORDINGS / "words-sum.data"), "--symfs", str(RECORDINGS)]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "undwarf", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert server.stdout is not None
+    try:
+        address = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+        page = PageUnderTest(page_browser, RECORDINGS)
+        page_browser.load(f"{address}#view=code&chosen=compare%40words-sum")
+        page.wait("() => document.querySelector('#code-assembly .code-row.chosen')")
+        assert page.violations() == []
+    finally:
+        server.terminate()
+        server.wait(20)
+        server.stdout.close()
+    page.press("4")
+    page.wait("() => !document.querySelector('#problem').hidden")
+    assert "was undwarf view ended?" in page.text("#problem")

@@ -204,7 +204,8 @@ export class Header {
       h("input", {
         type: "text",
         id: name,
-        placeholder: name === "focus" ? "only stacks with…" : "frames named…",
+        placeholder: name === "focus" ? "stacks with…" : "frames named…",
+        title: name === "focus" ? "Focus: only stacks with a frame that this regular expression finds (F)" : "Hide: frames that this regular expression finds; their weight goes to their callers (H)",
         "aria-describedby": `${name}-problem`,
         autocomplete: "off",
         spellcheck: "false",
