@@ -7,9 +7,11 @@ from undwarf.api import InputFormat, Profile, open_recording
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
 from undwarf.outputs import flamegraph, folded, report_json
+from undwarf.outputs.page.parts import encode
 from undwarf.outputs.report import ReportOptions, write
 from undwarf.views.flame_graph import flame_graph
 from undwarf.views.folded_stacks import fold
+from undwarf.views.page.profile_part import Bounds, profile_part
 from undwarf.views.report import compute_report
 
 LIMITS = Limits(
@@ -28,6 +30,8 @@ def show(data: bytes, format: InputFormat) -> None:
             write(computed, io.StringIO(), ReportOptions(keys, rows=20))
             report_json.write(computed, io.StringIO(), ReportOptions(keys, lost=None))
             folded.write(fold(profile, "period"), io.BytesIO())
+            for bounds in (Bounds(), Bounds(rows=20, nodes=10)):
+                encode(profile_part(profile, "title", {}, bounds=bounds).part)
             flamegraph.write(flame_graph(profile), io.BytesIO(), flamegraph.FlamegraphOptions())
 
 

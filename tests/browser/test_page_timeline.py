@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +161,26 @@ def test_lost_records_are_marked(browser: Any, page: str) -> None:
     settle(browser)
     tips = [tip.text for tip in browser.find_elements(By.CSS_SELECTOR, ".flame-tip:not([hidden])")]
     assert any("7 samples lost" in tip for tip in tips)
+
+
+def test_time_on_a_cpu_is_drawn_from_context_switches(browser: Any, tmp_path: Path) -> None:
+    part = two_phases()["profile"]
+    spans = {"run_thread": [0, 1], "run_start": [0, 100], "run_end": [50, 200], "run_cpu": [0, 1]}
+    columns = {name: ("u16" if name == "run_cpu" else "u32", values) for name, values in spans.items()}
+    ran = PagePart({**part.json, "switches": {"spans": 2}}, {**part.columns, **columns})
+    show(browser, page_of({"profile": ran}, tmp_path), "lanes=thread")
+    assert "ran, by context switches" in text(browser, ".timeline-head")
+    y = lane(browser, "reader 10").location["y"] + 8
+    canvas = browser.find_element(By.ID, "timeline-canvas")
+    below = int(y - canvas.location["y"] - canvas.size["height"] / 2)
+    found = []
+    for x in (0.1, 0.4):
+        place = int(canvas.size["width"] * (x - 0.5))
+        ActionChains(browser, duration=20).move_to_element_with_offset(canvas, place, below).perform()
+        settle(browser)
+        found.append(text(browser, ".flame-tip:not([hidden])"))
+    assert "running: 100.0 %" in found[0]
+    assert "running: 0.0 %" in found[1]
 
 
 def test_the_axis_says_how_many_cpus(browser: Any, page: str) -> None:

@@ -233,6 +233,8 @@ def test_context_switches_are_spans(tmp_path) -> None:
         switch(12, 2000, 1, False),
         switch(11, 5000, 0, False),
         switch(12, 6000, 1, True),
+        switch(12, 7000, 1, False),
+        build.task(attr, 4, pid=10, ppid=10, tid=12, ptid=12, time=second + 8000),
         build.sample(attr, ip=0x400010, time=second + 9000, period=5, chain=((1 << 64) - 512, 0x400010)),
     ]
     path = tmp_path / "perf.data"
@@ -240,10 +242,41 @@ def test_context_switches_are_spans(tmp_path) -> None:
     read = parts_of(CliRunner().invoke(undwarf, ["view", "-o", "-", str(path)], catch_exceptions=False).stdout)[
         "profile"
     ]
-    assert read.switches == {"spans": 3}
+    assert read.switches == {"spans": 4}
     tids = [read.threads[thread]["tid"] for thread in read.run_thread]
     assert list(zip(tids, read.run_cpu, read.run_start, read.run_end, strict=True)) == [
-        (11, 1, 0, 2), (12, 1, 2, 6), (11, 0, 5, 9),
+        (11, 1, 0, 2), (12, 1, 2, 6), (11, 0, 5, 9), (12, 1, 7, 8),
+    ]  # fmt: skip  # a table
+
+
+@pytest.mark.parametrize(("words", "spans"), [(["perf", "record", "-a"], 3), (["perf", "record"], None)])
+def test_sched_switch_of_all_cpus_has_spans(tmp_path, words: list[str], spans: int | None) -> None:
+    build = Build()
+    attr = Attr(sample_type=PLAIN | CALLCHAIN, type=2, config=77, ids=[1])
+    second = 1_000_000_000
+
+    def switch(tid: int, time: int, cpu: int) -> bytes:
+        return build.sample(
+            attr, ip=0x400010, pid=10, tid=tid, time=second + time, cpu=cpu, period=1, chain=(0x400010,)
+        )
+
+    records = [switch(11, 0, 0), switch(12, 3000, 0), switch(11, 8000, 0), switch(12, 9000, 1)]
+    name, words_text = build.string("sched:sched_switch"), b"".join(map(build.string, words))
+    described = (
+        build.pack("II", 1, len(build.attr(attr))) + build.attr(attr) + build.pack("I", 1) + name + build.words(1)
+    )
+    path = tmp_path / "perf.data"
+    path.write_bytes(build.file([attr], records, {12: described, 11: build.pack("I", len(words)) + words_text}))
+    read = parts_of(CliRunner().invoke(undwarf, ["view", "-o", "-", str(path)], catch_exceptions=False).stdout)[
+        "profile"
+    ]
+    assert [event["name"] for event in read.events] == ["sched:sched_switch"]
+    if spans is None:
+        assert read.switches is None
+        return
+    tids = [read.threads[thread]["tid"] for thread in read.run_thread]
+    assert list(zip(tids, read.run_cpu, read.run_start, read.run_end, strict=True)) == [
+        (12, 0, 0, 3), (12, 1, 0, 9), (11, 0, 3, 8),
     ]  # fmt: skip  # a table
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undwarf.imports.profile_file import OpenedProfile
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.types.access import Access
+    from undwarf.views.page.types_part import PageTypes
 
 MOST_BYTES = 5_000_000
 """The largest page that is written."""
@@ -101,6 +102,7 @@ class PageParts:
 
     def _computed(self, name: str) -> bytes | None:
         if name == "profile":
+            self.page.part.values["start"] = self.start
             return encode(self.page.part)
         if name == "code":
             return encode(self._code(self._heaviest, CodeBounds()))
@@ -129,6 +131,8 @@ class PageParts:
 
     with_types = False
     """Whether the code has the types of operands."""
+    start = ""
+    """What is shown first: the part of an address behind "#", empty for the page's own choice."""
 
     def _accesses_at(self, image: int, address: int) -> "Sequence[Access]":
         """What the instruction at an address of an image accesses."""
@@ -144,21 +148,34 @@ class PageParts:
 
     def _types(self) -> bytes:
         from undwarf.outputs.page.type_texts import with_texts
-        from undwarf.views.page.types_part import types_part, without_types
+        from undwarf.views.page.types_part import without_types
 
-        recording = self._recording
-        if recording is None:
+        if self._recording is None:
             return encode(without_types("it is a profile of another tool, without memory accesses"))
-        profile = self._profile
-        touched = self._touch(profile) if self._touch is not None else recording.touch(profile, skid=self._skid)
-        found = types_part(
+        return encode(with_texts(self.types))
+
+    @cached_property
+    def accesses(self) -> "ResolvedAccesses":
+        """What the samples of a recording access."""
+        assert self._recording is not None
+        if self._touch is not None:
+            return self._touch(self._profile)
+        return self._recording.touch(self._profile, skid=self._skid)
+
+    @cached_property
+    def types(self) -> "PageTypes":
+        """The data types of a recording."""
+        from undwarf.views.page.types_part import types_part
+
+        recording, touched = self._recording, self.accesses
+        assert recording is not None
+        return types_part(
             self.page,
             touched,
             lambda: recording.data_addresses(touched.profile, touched),
             precise=recording.event_stops.at | recording.event_stops.after,
             skid=self._skid,
         )
-        return encode(with_texts(found))
 
     def for_file(self, *, types: bool) -> dict[str, bytes]:
         """The parts of a page of at most MOST_BYTES bytes, by name; ``types``: with data types.
@@ -182,7 +199,8 @@ class PageParts:
                 min(bounds.nodes, int(len(self.page.part.columns["node_parent"]) * share) or 1),
             )
             self.__dict__["page"] = self._page(bounds)
-            self.__dict__.pop("_heaviest", None)
+            for computed in ("_heaviest", "types"):
+                self.__dict__.pop(computed, None)
             self._known.clear()
         return parts
 

@@ -184,8 +184,20 @@ function mergeNodes({ node, frame }, { ofFrame }, { hidden, recursion }) {
   return { nodes, ofNode };
 }
 
-/** Columns of a number for each node are made for up to so many bases; for more, a table takes less memory. */
-const FEW_BASES = 24;
+/**
+ * Indices by group: those of group g are ``order[starts[g]]`` to ``order[starts[g + 1] - 1]``, rising.
+ * @param {Uint32Array} group of each index
+ * @param {number} groups
+ */
+function grouped(group, groups) {
+  const starts = new Uint32Array(groups + 1);
+  for (let i = 0; i < group.length; i++) starts[group[i] + 1]++;
+  for (let i = 0; i < groups; i++) starts[i + 1] += starts[i];
+  const at = starts.slice();
+  const order = new Uint32Array(group.length);
+  for (let i = 0; i < group.length; i++) order[at[group[i]]++] = i;
+  return { order, starts };
+}
 
 /**
  * @param {Profile} profile
@@ -249,34 +261,37 @@ export function mergeStacks(profile, entities, merging) {
     nodes = based;
     const merged = plain.parent.length;
     const parents = plain.parent.values;
-    // Of each base, the new node of each merged node: the base itself for the root.
-    const few = bases.length <= FEW_BASES;
-    const columns = few ? bases.map((base) => new Uint32Array(merged).fill(NONE, 1).fill(base, 0, 1)) : [];
-    const table = new PairTable(few ? 16 : merged);
-    const empty = new Uint32Array(bases.length).fill(NONE);
+    // One base after the other: the new node of each merged node, the base itself for the root.
+    const column = new Uint32Array(merged).fill(NONE);
     /** @type {number[]} */
     const path = [];
-    for (let i = 0; i < rows; i++) {
-      const number = ofRow[i];
-      if (row.node[i] >= count) {
-        if (empty[number] === NONE) empty[number] = nodes.add(bases[number], entities.noFrame, 0, NONE);
-        ofRow[i] = empty[number];
-        continue;
+    const { order, starts } = grouped(ofRow, bases.length);
+    const made = new Growing(new Uint32Array(merged));
+    for (let number = 0; number < bases.length; number++) {
+      column[0] = bases[number];
+      made.length = 0;
+      let empty = NONE;
+      for (let place = starts[number]; place < starts[number + 1]; place++) {
+        const i = order[place];
+        if (row.node[i] >= count) {
+          if (empty === NONE) empty = nodes.add(bases[number], entities.noFrame, 0, NONE);
+          ofRow[i] = empty;
+          continue;
+        }
+        let at = ofNode[row.node[i]];
+        let known;
+        while ((known = column[at]) === NONE) {
+          path.push(at);
+          at = parents[at];
+        }
+        while (path.length) {
+          at = /** @type {number} */ (path.pop());
+          column[at] = known = nodes.add(known, plain.entity.values[at], plain.flags.values[at], plain.frame.values[at]);
+          made.push(at);
+        }
+        ofRow[i] = known;
       }
-      let at = ofNode[row.node[i]];
-      const column = few ? columns[number] : null;
-      let known;
-      while ((known = column ? column[at] : at === 0 ? bases[number] : table.get(number, at)) === NONE) {
-        path.push(at);
-        at = parents[at];
-      }
-      while (path.length) {
-        at = /** @type {number} */ (path.pop());
-        known = nodes.add(known, plain.entity.values[at], plain.flags.values[at], plain.frame.values[at]);
-        if (column) column[at] = known;
-        else table.set(number, at, known);
-      }
-      ofRow[i] = known;
+      for (let i = 0; i < made.length; i++) column[made.values[i]] = NONE;
     }
   }
   const parent = nodes.parent.done();
@@ -315,7 +330,7 @@ export function weigh(profile, shape, selection) {
   const { count } = profile.row;
   const self = new Float64Array(parent.length);
   const samples = new Float64Array(parent.length);
-  for (let i = 0; i < chosen.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!chosen[i]) continue;
     const node = ofRow[i];
     self[node] += weight[i];
@@ -323,8 +338,10 @@ export function weigh(profile, shape, selection) {
   }
   const total = self.slice();
   for (let i = parent.length - 1; i > 0; i--) {
-    total[parent[i]] += total[i];
-    samples[parent[i]] += samples[i];
+    if (!total[i] && !samples[i]) continue;
+    const caller = parent[i];
+    total[caller] += total[i];
+    samples[caller] += samples[i];
   }
   return { self, total, samples };
 }
@@ -403,7 +420,7 @@ export function totalsBy(profile, selection, ofFrame, groups) {
     if (first[i]) totals.total[group] += all[i];
     if (parent[i] < i) all[parent[i]] += all[i];
   }
-  for (let i = 0; i < chosen.length; i++)
+  for (let i = selection.first; i < selection.last; i++)
     if (chosen[i] && node[i] < nodes) totals.samples[ofFrame[frame[node[i]]]] += count[i];
   return totals;
 }
@@ -417,7 +434,7 @@ export function threadTotals(profile, selection) {
   const { thread, count } = profile.row;
   const total = new Float64Array(profile.threads.length);
   const samples = new Float64Array(profile.threads.length);
-  for (let i = 0; i < thread.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!selection.chosen[i]) continue;
     total[thread[i]] += selection.weight[i];
     samples[thread[i]] += count[i];
@@ -827,12 +844,12 @@ export function threadLanes(profile, shape, selection, most) {
   threads.sort((a, b) => total[b] - total[a] || a - b);
   const shown = threads.slice(0, most);
   const counts = new Uint32Array(total.length);
-  for (let i = 0; i < row.time.length; i++) if (selection.chosen[i]) counts[row.thread[i]]++;
+  for (let i = selection.first; i < selection.last; i++) if (selection.chosen[i]) counts[row.thread[i]]++;
   /** @type {(Uint32Array | null)[]} */
   const rowsOf = new Array(total.length).fill(null);
   for (const thread of shown) rowsOf[thread] = new Uint32Array(counts[thread]);
   const at = new Uint32Array(total.length);
-  for (let i = 0; i < row.time.length; i++) {
+  for (let i = selection.first; i < selection.last; i++) {
     if (!selection.chosen[i]) continue;
     const list = rowsOf[row.thread[i]];
     if (list) list[at[row.thread[i]]++] = i;

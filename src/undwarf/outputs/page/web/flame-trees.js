@@ -76,8 +76,8 @@ export class FlameTrees {
     const key = JSON.stringify([hide, recursion, byThread && !lanes, processes]);
     let shape = this.shapes.get(key);
     if (!shape) {
-      // A few are kept: one looks at things with and without something.
-      if (this.shapes.size > 3) this.shapes.delete(/** @type {string} */ (this.shapes.keys().next().value));
+      // Two are kept: one looks at things with and without something.
+      if (this.shapes.size > 1) this.shapes.delete(/** @type {string} */ (this.shapes.keys().next().value));
       shape = mergeStacks(profile, entities, {
         hidden: entities.matching(hide),
         recursion,

@@ -64,6 +64,8 @@ export class FlameView {
     this.zoomed = null;
     /** @type {Shown | null} */
     this.clicked = null;
+    /** How hot a function is, 0 to 1. @type {((entity: number) => number) | null} */
+    this.heatOf = null;
     this.everythingKey = "";
     this.everythingSum = 0;
     this.palette = this.makePalette();
@@ -409,10 +411,10 @@ export class FlameView {
   showLegend() {
     const { view } = this.app.state;
     const { entities, profile } = this.app;
-    const { totals } = this.trees;
     const total = this.app.selection.total;
     /** @type {HTMLElement[]} */
     const items = [];
+    this.heatOf = null;
     const entry = (/** @type {string} */ fill, /** @type {string} */ kind, /** @type {string} */ text, /** @type {string} */ share) => {
       const swatch = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 36, height: 24, "aria-hidden": "true" }));
       const pen = /** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d"));
@@ -429,6 +431,7 @@ export class FlameView {
     const kinds = this.kindShares();
     if (view.colour === "change" && this.compared) this.compared.legend(this.palette, entry);
     else if (view.colour === "module") {
+      const { totals } = this.trees;
       const sums = new Float64Array(profile.images.length);
       for (let i = 0; i < entities.functions; i++) if (entities.image[i] !== NONE) sums[entities.image[i]] += totals.self[i];
       const images = [...sums.keys()].filter((i) => sums[i] > 0).sort((a, b) => sums[b] - sums[a]);
@@ -436,6 +439,9 @@ export class FlameView {
         entry(this.palette.ofModule(image), profile.images[image].kind, safeText(shorten(entities.imageLabels[image], 36)), formatShare(sums[image] / total));
       if (images.length > 10) items.push(h("span", { class: "flame-key dim" }, `${formatCount(images.length - 10)} more files`));
     } else if (view.colour === "self") {
+      const { totals } = this.trees;
+      const max = totals.self.reduce((a, b) => Math.max(a, b), 0);
+      this.heatOf = (/** @type {number} */ entity) => (entity < entities.functions && max > 0 ? Math.sqrt(totals.self[entity] / max) : 0);
       for (const share of [0, 0.25, 0.5, 0.75, 1]) entry(this.palette.ofHeat(share), "", share === 0 ? "no self weight" : share === 1 ? "most self weight of a function" : "", "");
     } else
       for (const [kind, weight] of kinds)
@@ -443,8 +449,6 @@ export class FlameView {
     if (view.colour !== "kind" && view.colour !== "change")
       for (const [kind] of kinds) if (["inlined", "unnamed", "broken"].includes(kind)) entry(this.palette.theme.back, kind, KIND_LABELS[kind], "");
     this.legend.replaceChildren(...items);
-    const max = totals.self.reduce((a, b) => Math.max(a, b), 0);
-    this.heatOf = (/** @type {number} */ entity) => (entity < entities.functions && max > 0 ? Math.sqrt(totals.self[entity] / max) : 0);
   }
 
   /** Self weight by kind of the innermost frame, heaviest first. @returns {[string, number][]} */
@@ -704,6 +708,7 @@ export class FlameView {
     this.paintBoxes(context, visible, -top, width);
     if (this.trees.inTime) this.paintAxis(context, width);
     canvas.dataset.boxes = String(visible.length);
+    canvas.dataset.first ??= String(Math.round(performance.now()));
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
@@ -878,6 +883,7 @@ export class FlameView {
 
   listen() {
     const { canvas, scroll } = this;
+    this.app.state.onChange(() => this.tip.hide());
     new ResizeObserver(() => {
       if (this.crumbItems) this.layCrumbs(this.crumbItems);
       this.draw();
@@ -915,8 +921,10 @@ export class FlameView {
     });
     canvas.addEventListener("contextmenu", (event) => {
       event.preventDefault();
-      const one = this.boxAt(event) ?? this.focus;
-      if (one) this.menu(one, event.clientX, event.clientY);
+      const one = this.boxAt(event);
+      // A key opens it where the focus is.
+      if (event.button === 0 && !event.ctrlKey) this.menuAtFocus();
+      else if (one) this.menu(one, event.clientX, event.clientY);
     });
     canvas.addEventListener(
       "wheel",

@@ -11,7 +11,9 @@ async function start() {
   const parts = new Parts();
   const part = await parts.get("profile");
   if (!part) throw new Error("the page has no profile");
-  const compared = await parts.get("comparison");
+  const first = /** @type {string} */ (part.json.start ?? "");
+  if (first && location.hash.length < 2) history.replaceState(null, "", `#${first}`);
+  const compared = part.columns.row_side ? await parts.get("comparison") : null;
   if (compared) DEFAULTS.colour = "change";
   const app = new App(new Profile(part), parts, compared);
   document.title = `${app.profile.title} - undwarf`;

@@ -10,9 +10,9 @@ import { NONE } from "./decode.js";
  * Rows that are selected, and sums over them. ``chosen`` (1 for each selected row), ``weight`` (of a row, as the state wants it:
  * period or samples), ``self``: the weight of each node's own rows, ``total`` of all selected rows, ``rootless``: of rows without
  * a stack, ``idle``: of rows that would be selected if idle tasks counted, ``unfocused``: of rows that are left out because no
- * frame of theirs is in focus. ``hidden``: 1 for each frame that is not to be shown, or null if all are.
+ * frame of theirs is in focus. No row before ``first``, or from ``last`` on, is selected. ``hidden``: 1 for each frame that is not to be shown, or null if all are.
  * @typedef {{chosen: Uint8Array, weight: Float64Array | Uint32Array, self: Float64Array, total: number, rootless: number,
- *   idle: number, unfocused: number, hidden: Uint8Array | null}} Selection
+ *   idle: number, unfocused: number, first: number, last: number, hidden: Uint8Array | null}} Selection
  */
 
 /** Names of the properties that a selection depends on. */
@@ -67,7 +67,7 @@ export function select(profile, view, entities, compared = null) {
     if (node >= nodes) rootless += weight[i];
     else self[node] += weight[i];
   }
-  return { chosen, weight, self, total, rootless, idle, unfocused, hidden: hiddenFrames(view, entities) };
+  return { chosen, weight, self, total, rootless, idle, unfocused, first, last, hidden: hiddenFrames(view, entities) };
 }
 
 const IDLE = 2;

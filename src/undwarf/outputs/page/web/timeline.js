@@ -63,7 +63,7 @@ export class Timeline {
     this.clearing = h("button", { type: "button", class: "quiet", onclick: () => this.select(null), title: "Select all of the time (Esc)" }, "Select all");
     this.fit = h("button", { type: "button", class: "quiet", onclick: () => this.zoomToSelection() }, "Zoom to selection");
     this.whole = h("button", { type: "button", class: "quiet", onclick: () => state.set({ span: null }) }, "Whole time");
-    this.lost = h("span", { class: "timeline-lost" });
+    this.meaning = h("span", { class: "timeline-meaning" });
     this.names = h("div", { class: "timeline-names" });
     this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { id: "timeline-canvas", role: "img", "aria-label": "CPU use over time" }));
     this.handles = /** @type {const} */ (["from", "to"]).map((edge) =>
@@ -89,7 +89,7 @@ export class Timeline {
       },
     });
     root.append(
-      h("div", { class: "timeline-head" }, this.fold, this.choice, this.text, this.clearing, this.fit, this.whole, h("span", { class: "spacer" }), this.lost),
+      h("div", { class: "timeline-head" }, this.fold, this.choice, this.text, this.clearing, this.fit, this.whole, h("span", { class: "spacer" }), this.meaning),
       this.body,
       this.moreButton,
     );
@@ -108,16 +108,18 @@ export class Timeline {
     }
   }
 
+  /** Say what marks and lines mean, and how much was lost. */
   showLost() {
-    const { marks } = this.app.profile;
-    if (!marks.length) return;
+    const { marks, run, events } = this.app.profile;
     const lost = marks.filter(({ kind }) => kind === "lost");
     const others = marks.length - lost.length;
     const count = lost.reduce((sum, mark) => sum + mark.count, 0);
     const parts = [];
-    if (lost.length) parts.push(`▼ ${formatCount(count)} lost at ${formatCount(lost.length)} ${lost.length === 1 ? "time" : "times"}`);
-    if (others) parts.push(`▽ throttled ${formatCount(others)} ${others === 1 ? "time" : "times"}`);
-    /** @type {HTMLElement} */ (this.lost).textContent = parts.join(" · ");
+    if (run) parts.push(h("span", { class: "timeline-ran" }, "▂ ran, by context switches"));
+    if (events.some(({ name }) => isWaiting(name))) parts.push(h("span", { class: "timeline-waited" }, "▥ waited"));
+    if (lost.length) parts.push(h("span", { class: "timeline-lost" }, `▼ ${formatCount(count)} lost at ${formatCount(lost.length)} ${lost.length === 1 ? "time" : "times"}`));
+    if (others) parts.push(h("span", { class: "timeline-waited" }, `▽ throttled ${formatCount(others)} ${others === 1 ? "time" : "times"}`));
+    this.meaning?.replaceChildren(...parts);
   }
 
   /** @param {Set<string>} changed */
@@ -373,19 +375,19 @@ export class Timeline {
     const { series } = lane;
     const parts = series.values.length;
     const part = width / parts;
-    const bottom = lane.top + lane.height;
-    const scale = top > 0 ? (lane.height - 2) / top : 0;
+    // What context switches say has a line of its own below.
+    const bottom = lane.top + lane.height - (lane.busy ? 5 : 0);
+    const scale = top > 0 ? (bottom - lane.top - 2) / top : 0;
     context.globalAlpha = 1;
     context.fillStyle = colour("--surface");
     context.fillRect(0, lane.top, width, lane.height);
     if (lane.busy) {
-      // What context switches say: a line at the bottom where threads ran, as dark as they were many.
       const most = Math.max(1, peak(lane.busy));
       context.fillStyle = colour("--good");
       for (let i = 0; i < parts; i++) {
         if (!(lane.busy[i] > 0)) continue;
         context.globalAlpha = (faint ? 0.4 : 1) * Math.min(1, 0.25 + (0.75 * lane.busy[i]) / most);
-        context.fillRect(i * part, bottom - 3, Math.max(part, 0.6), 3);
+        context.fillRect(i * part, bottom + 1, Math.max(part, 0.6), 4);
       }
     }
     const area = (/** @type {Float64Array} */ values, /** @type {string} */ fill, /** @type {number} */ alpha) => {
