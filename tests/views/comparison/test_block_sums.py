@@ -4,17 +4,33 @@ import pytest
 from tests.support.profiles import column
 
 from undwarf.profile.model import NONE
-from undwarf.views.kernels.block_sums import blocks_of, own_sums, passing_sums
+from undwarf.views.kernels.block_sums import blocks_of, borders_of, own_sums, passing_sums
 
 WEIGHTS = column("Q", [1, 10, 100, 1000])
 
 
-def test_times_fall_into_equal_blocks_the_last_with_its_end() -> None:
-    assert list(blocks_of(column("Q", [100, 149, 150, 200, 99]), 100, 100, 2)) == [0, 0, 1, 1, 0]
+def test_a_block_begins_at_its_border() -> None:
+    assert list(blocks_of(column("Q", [100, 149, 150, 200, 2**64 - 1]), column("Q", [150, 150, 300]))) == [
+        0,
+        0,
+        2,
+        2,
+        3,
+    ]
 
 
-def test_times_beyond_the_span_are_in_the_last_block() -> None:
-    assert list(blocks_of(column("Q", [2**64 - 1]), 0, 1, 4)) == [3]
+def test_without_borders_all_is_one_block() -> None:
+    assert list(blocks_of(column("Q", [0, 5]), column("Q", []))) == [0, 0]
+
+
+def test_blocks_have_the_same_weight_whenever_samples_were_taken() -> None:
+    times, weights = column("Q", [900, 10, 20, 30, 40]), column("Q", [4, 1, 1, 1, 1])
+    assert list(borders_of(times, weights, column("I", [1, 2, 3, 4, 0]), 2)) == [900]
+    assert list(borders_of(times, weights, column("I", [1, 2, 3, 4, 0]), 4)) == [30, 900, 900]
+
+
+def test_samples_without_weight_have_no_borders_between_them() -> None:
+    assert list(borders_of(column("Q", []), column("Q", []), column("I", []), 3)) == [0, 0]
 
 
 def test_weights_are_added_by_block_and_group() -> None:

@@ -47,19 +47,24 @@ def two_sided(t: float, freedom: float) -> float:
 
 
 def quantile(probability: float, freedom: float) -> float:
-    """The positive value that is exceeded in absolute terms with this probability."""
+    """The positive value that is exceeded in absolute terms with this probability: by Newton's method, kept within
+    bounds by bisection."""
     low, high = 0.0, 2.0
     while two_sided(high, freedom) > probability and high < 1e12:
         low, high = high, 4 * high
+    constant = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
+    t = (low + high) / 2
     for _step in range(100):
-        middle = (low + high) / 2
-        if two_sided(middle, freedom) > probability:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-12 * high:
-            break
-    return (low + high) / 2
+        above = two_sided(t, freedom) - probability
+        low, high = (t, high) if above > 0 else (low, t)
+        density = 2 * math.exp(constant - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+        following = t + above / density if density else low
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - t) <= 1e-11 * t:
+            return following
+        t = following
+    return t
 
 
 def digamma(x: float) -> float:

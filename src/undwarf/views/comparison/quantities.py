@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.column import zeros
-from undwarf.ordering import take
+from undwarf.ordering import sort_order, take
 from undwarf.profile.grouping import look_up, sums
 from undwarf.views.comparison.model import Normalization, Recorded
 from undwarf.views.event_units import rows_of_events
-from undwarf.views.kernels.block_sums import blocks_of, own_sums, passing_sums
+from undwarf.views.kernels.block_sums import blocks_of, borders_of, own_sums, passing_sums
 from undwarf.views.kernels.weights import ones
 from undwarf.views.sample_selection import Events, Selection, Weight, events_named
 
@@ -44,6 +44,8 @@ class Measured:
         self._times = self._selection.chosen(times)
         self._blocks = 0
         self._block: memoryview = zeros("I", 0)
+        self._borders: memoryview = zeros("Q", 0)
+        self._by_clock = normalization.unit == "time"
         self._work_events: Events = None
         if normalization.unit == "event":
             self._work_events = events_named(profile, normalization.event)
@@ -75,9 +77,17 @@ class Measured:
         return self.span > 0
 
     def cut(self, blocks: int) -> None:
-        """Cut the recording into so many blocks of the same length."""
+        """Cut the recording into so many blocks of the same weight: what a program has done says better where it is
+        than the clock, which goes on while other programs run. To compare rates, blocks have the same length."""
         self._blocks = blocks
-        self._block = blocks_of(self._times, self._first, self.span, blocks)
+        if self._by_clock:
+            self._borders = zeros("Q", blocks - 1)
+            for number in range(1, blocks):
+                self._borders[number - 1] = self._first + self.span * number // blocks
+        else:
+            order = sort_order(self._times)
+            self._borders = borders_of(self._times, self._weights, order, blocks)
+        self._block = blocks_of(self._times, self._borders)
 
     def weights(self, groups: Groups, count: int) -> tuple[list[int], list[int]]:
         """(weight, samples taken in it) of each of ``count`` rows."""
@@ -120,7 +130,7 @@ class Measured:
         if normalization.unit != "event":
             return None
         times, weights = self._work_samples()
-        block = blocks_of(times, self._first, self.span, self._blocks)
+        block = blocks_of(times, self._borders)
         return [float(value) for value in own_sums(block, zeros("I", len(times)), weights, self._blocks, 1)]
 
 

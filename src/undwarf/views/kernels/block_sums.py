@@ -11,21 +11,60 @@ import cython
 from undwarf.column import zeros
 
 
-@cython.locals(time="const unsigned long long[::1]", out="unsigned int[::1]", place="double")
-def blocks_of(time: Any, first: int, span: int, blocks: int) -> Any:
-    """The block of each time (Q) when ``span`` from ``first`` on is cut into equal ``blocks``."""
+@cython.locals(
+    time="const unsigned long long[::1]",
+    weight="const unsigned long long[::1]",
+    order="const unsigned int[::1]",
+    out="unsigned long long[::1]",
+)
+def borders_of(time: Any, weight: Any, order: Any, blocks: int) -> Any:
+    """The times (Q) at which the later blocks begin, if samples in the ``order`` of time are cut into so many blocks of
+    the same weight."""
+    n: cython.Py_ssize_t = order.shape[0]
+    count: cython.Py_ssize_t = blocks
+    result = zeros("Q", max(blocks - 1, 0))
+    out = result
+    index: cython.Py_ssize_t
+    block: cython.Py_ssize_t = 0
+    total: cython.double = 0
+    passed: cython.double = 0
+    for index in range(n):
+        total += weight[index]
+    for index in range(n):
+        while block < count - 1 and passed >= total * (block + 1) / count:
+            out[block] = time[order[index]]
+            block += 1
+        passed += weight[order[index]]
+    while block < count - 1:
+        out[block] = time[order[n - 1]] if n > 0 else 0
+        block += 1
+    return result
+
+
+@cython.locals(
+    time="const unsigned long long[::1]",
+    borders="const unsigned long long[::1]",
+    out="unsigned int[::1]",
+    low="Py_ssize_t",
+    high="Py_ssize_t",
+    middle="Py_ssize_t",
+)
+def blocks_of(time: Any, borders: Any) -> Any:
+    """The block of each time (Q): how many of the ``borders`` (Q, ascending) are not after it."""
     n: cython.Py_ssize_t = time.shape[0]
-    start: cython.ulonglong = first
-    length: cython.double = max(span, 1)
-    count: cython.double = blocks
-    last: cython.double = blocks - 1
     result = zeros("I", n)
     out = result
     index: cython.Py_ssize_t
     for index in range(n):
-        if time[index] > start:
-            place = (time[index] - start) / length * count
-            out[index] = cython.cast("unsigned int", place if place < last else last)
+        low = 0
+        high = borders.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if borders[middle] <= time[index]:
+                low = middle + 1
+            else:
+                high = middle
+        out[index] = cython.cast("unsigned int", low)
     return result
 
 

@@ -88,6 +88,17 @@ export class Comparison {
     return weights;
   }
 
+  /**
+   * The side whose a thread or process is; null if it is on both.
+   * @param {"thread" | "process"} kind
+   * @param {number} id
+   */
+  sideOf(kind, id) {
+    this.owners ??= ownersOf(this.profile);
+    const owner = this.owners[kind][id];
+    return owner !== 0 && owner !== 1 ? null : owner;
+  }
+
   /** The unit of weights for one unit of work. @param {number} measure */
   unit(measure) {
     return this.normalizedBy === "samples" ? "share" : this.events[measure].unit;
@@ -136,6 +147,25 @@ export class Comparison {
       view.range || view.processes.length || view.threads.length || view.cpus.length || view.gaps.length || view.focus || view.hide,
     );
   }
+}
+
+const BOTH = 2;
+const NOBODY = 3;
+
+/** The side of each thread and process. @param {Profile} profile */
+function ownersOf({ row, threads, processes }) {
+  const thread = new Uint8Array(threads.length).fill(NOBODY);
+  const process = new Uint8Array(processes.length).fill(NOBODY);
+  const add = (/** @type {Uint8Array} */ of, /** @type {number} */ id, /** @type {number} */ side) => {
+    if (of[id] === NOBODY) of[id] = side;
+    else if (of[id] !== side) of[id] = BOTH;
+  };
+  for (let i = 0; i < row.thread.length; i++) {
+    const side = row.side?.[i] ?? 0;
+    add(thread, row.thread[i], side);
+    add(process, threads[row.thread[i]].process, side);
+  }
+  return { thread, process };
 }
 
 /** @param {any} json @returns {ComparedRow} */
