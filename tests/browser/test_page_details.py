@@ -438,3 +438,39 @@ def test_a_served_page_asks_for_other_code_and_says_when_the_server_is_gone(page
     page.press("4")
     page.wait("() => !document.querySelector('#problem').hidden")
     assert "was undwarf view ended?" in page.text("#problem")
+
+
+def test_csv_has_the_rows_as_they_are_shown(page: PageUnderTest) -> None:
+    page.open("view=table&search=%5Em&sort=name")
+    page.browser.call(
+        "() => { URL.createObjectURL = (blob) => {"
+        " blob.text().then((text) => { window.saved = text; }); return 'blob:x'; }; }"
+    )
+    page.press("c")
+    page.wait("() => window.saved")
+    assert page.browser.call("() => window.saved").splitlines() == [
+        "Function,Image,File,self (ns),total (ns),samples",
+        "main,particles,particles.c,0,94000000,0",
+        "move,particles,particles.c,70000000,90000000,70",
+    ]
+
+
+def test_the_list_of_keys_has_what_each_view_does(page: PageUnderTest) -> None:
+    page.open("view=code")
+    page.press("?")
+    text = page.text("#help")
+    for group in ("Code", "Table", "Types", "Quality", "Views", "Filters", "Everywhere"):
+        assert group in page.texts("#help h3"), text
+    assert page.texts("#help h3")[0] == "Code"
+
+
+def test_every_control_has_a_name(page: PageUnderTest) -> None:
+    for view in ("flame", "table", "code", "types", "quality"):
+        page.open(f"view={view}")
+        page.wait("(v) => document.querySelector(`#view-${v}`).children.length > 0", view)
+        unnamed = page.browser.call(
+            "() => Array.from(document.querySelectorAll('button, input, select, [role=grid], [role=listbox]'))"
+            ".filter((e) => e.checkVisibility() && !(e.innerText || e.ariaLabel || e.labels?.length || e.title))"
+            ".map((e) => e.outerHTML.slice(0, 200))"
+        )
+        assert unnamed == [], view

@@ -6,7 +6,7 @@ import { Entities } from "./entities.js";
 import { Header } from "./header.js";
 import { Keys } from "./keys.js";
 import { SELECTING, select } from "./selection.js";
-import { State } from "./state.js";
+import { ONE_SIDED, State } from "./state.js";
 import { Timeline } from "./timeline.js";
 import { FlameView } from "./flame-view.js";
 import { TableView } from "./table-view.js";
@@ -19,9 +19,6 @@ import { QualityView } from "./quality-view.js";
 /** @typedef {{show(changed: Set<string>): void}} Shown */
 
 const VIEWS = { flame: FlameView, table: TableView, code: CodeView, types: TypesView, quality: QualityView };
-
-/** Views that show one side of a comparison. */
-const ONE_SIDED = ["code", "types", "quality"];
 
 /** What views share. */
 export class App {
@@ -38,7 +35,7 @@ export class App {
     if (!this.comparison && view.colour === "change") view.colour = "kind";
     /** What is selected, of each side and of both. @type {Map<number | null, import("./selection.js").Selection>} */
     this.selected = new Map();
-    /** @type {Record<string, Shown>} */
+    /** @type {Partial<Record<keyof typeof VIEWS, Shown>>} */
     this.views = {};
     this.keys = new Keys(this);
     this.header = new Header(this);
@@ -104,11 +101,22 @@ export class App {
     const name = this.state.view.view;
     for (const panel of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-view]")))
       panel.hidden = panel.dataset.view !== name;
-    if (!this.views[name]) {
-      const root = /** @type {HTMLElement} */ (document.getElementById(`view-${name}`));
-      const tools = /** @type {HTMLElement} */ (document.querySelector(`.tools[data-view="${name}"]`));
-      this.views[name] = new (this.comparison && name === "table" ? CompareTable : VIEWS[name])(this, root, tools);
-      this.views[name].show(new Set());
-    } else this.views[name].show(changed);
+    const known = this.views[name];
+    if (known) known.show(changed);
+    else this.create(name).show(new Set());
+  }
+
+  /** Make a view: it is not drawn before it is shown. @param {keyof typeof VIEWS} name @returns {Shown} */
+  create(name) {
+    const root = /** @type {HTMLElement} */ (document.getElementById(`view-${name}`));
+    const tools = /** @type {HTMLElement} */ (document.querySelector(`.tools[data-view="${name}"]`));
+    const view = new (this.comparison && name === "table" ? CompareTable : VIEWS[name])(this, root, tools);
+    this.views[name] = view;
+    return view;
+  }
+
+  /** Make all views, so that each has told its keys. */
+  createAll() {
+    for (const name of /** @type {(keyof typeof VIEWS)[]} */ (Object.keys(VIEWS))) if (!this.views[name]) this.create(name);
   }
 }

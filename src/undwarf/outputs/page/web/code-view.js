@@ -67,10 +67,10 @@ export class CodeView {
       this.app.keys.add("code", "Code", key, text, run);
     add(["j", "ArrowDown"], "Next line or instruction", () => this.step(1));
     add(["k", "ArrowUp"], "Line or instruction before", () => this.step(-1));
-    add("PageDown", "A page down", () => this.step(this.pane_.list.page));
-    add("PageUp", "A page up", () => this.step(-this.pane_.list.page));
-    add("Home", "First", () => this.go(this.pane_, 0));
-    add("End", "Last", () => this.go(this.pane_, this.pane_.list.count - 1));
+    add("PageDown", "A page down", () => this.step(this.activePane.list.page));
+    add("PageUp", "A page up", () => this.step(-this.activePane.list.page));
+    add("Home", "First", () => this.go(this.activePane, 0));
+    add("End", "Last", () => this.go(this.activePane, this.activePane.list.count - 1));
     add("n", "Next hot one, by weight", () => this.hot(1));
     add("p", "Hotter one before", () => this.hot(-1));
     add("o", "Other side: source or assembly", () => this.other());
@@ -116,7 +116,7 @@ export class CodeView {
     return pane;
   }
 
-  get pane_() {
+  get activePane() {
     return this[this.active].list.count ? this[this.active] : this.active === "source" ? this.assembly : this.source;
   }
 
@@ -497,7 +497,7 @@ export class CodeView {
 
   /** @param {CodePane} pane @param {number} row pointed at, or -1 */
   hover(pane, row) {
-    const line = row < 0 ? this.lineOf(this.pane_, this.pane_.at) : this.lineOf(pane, row);
+    const line = row < 0 ? this.lineOf(this.activePane, this.activePane.at) : this.lineOf(pane, row);
     this.light(line);
     if (pane.name === "assembly") this.describe(row < 0 ? pane.at : row);
   }
@@ -518,7 +518,7 @@ export class CodeView {
 
   /** @param {number} by */
   step(by) {
-    const pane = this.pane_;
+    const pane = this.activePane;
     let row = pane.at + by;
     const direction = Math.sign(by);
     row = Math.max(0, Math.min(row, pane.list.count - 1));
@@ -594,7 +594,7 @@ export class CodeView {
    * @param {boolean} [first] the hottest, without moving the focus
    */
   hot(step, first = false) {
-    const pane = this.pane_;
+    const pane = this.activePane;
     const rows = [];
     for (let i = 0; i < pane.list.count; i++) if (this.choosable(pane, i) && this.weightOf(pane, i) > 0) rows.push(i);
     rows.sort((a, b) => this.weightOf(pane, b) - this.weightOf(pane, a) || a - b);
@@ -641,7 +641,7 @@ export class CodeView {
     const model = this.model;
     if (!search || !model) return [];
     const wanted = search.toLowerCase();
-    const pane = this.pane_;
+    const pane = this.activePane;
     const texts =
       pane.name === "source"
         ? model.source.map((row) => (row.kind === "line" ? row.text : ""))
@@ -658,7 +658,7 @@ export class CodeView {
   nextMatch(step) {
     const rows = this.matchingRows();
     if (!rows.length) return;
-    const pane = this.pane_;
+    const pane = this.activePane;
     const next = step > 0 ? rows.find((row) => row > pane.at) : rows.findLast((row) => row < pane.at);
     this.go(pane, next ?? rows[step > 0 ? 0 : rows.length - 1], true);
   }

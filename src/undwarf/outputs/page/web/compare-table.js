@@ -29,7 +29,7 @@ const COMPARED_KINDS = [
 const COMPARED_COLUMNS = /** @type {const} */ ([
   ["before", "Before", ""],
   ["after", "After", ""],
-  ["change", "Difference", "In percent of before; the line below is the interval of 95 %, its mark the zero"],
+  ["change", "Difference", "In percent of before; the line is the interval of 95 %, its small mark no difference"],
   ["p", "p", "The probability of a difference as large without any, corrected for all rows of the comparison"],
 ]);
 
@@ -175,7 +175,7 @@ export class CompareTable {
 
   template() {
     const { where } = this.headings;
-    return `6rem 6rem 8.5rem 4.6rem minmax(11rem, 3fr)${where ? " minmax(6rem, 1fr)" : ""} minmax(8rem, 1.6fr)`;
+    return `5.5rem 5.5rem 13rem 4.6rem minmax(11rem, 3fr)${where ? " minmax(6rem, 1fr)" : ""} minmax(8rem, 1.6fr)`;
   }
 
   drawHead() {
@@ -227,8 +227,8 @@ export class CompareTable {
     const difference = h(
       "div",
       { role: "gridcell", class: `cell count at-change ${mark ? (mark === "▲" ? "more" : "less") : ""}`, "data-value": change.after - change.before, title: this.sentence(one) },
-      h("span", { class: "change-text" }, mark ? `${mark} ` : "", text),
       this.interval(one),
+      h("span", { class: "change-text" }, mark ? `${mark} ` : "", text),
     );
     const { where } = this.headings;
     const name = safeText(one.name);

@@ -59,6 +59,8 @@ export class Comparison {
     /** The name before of functions that had another one, by entity. @type {Map<number, string>} */
     this.nameBefore = new Map();
     for (const [number, name] of json.renamed ?? []) this.nameBefore.set(entities.ofFunction[number], name);
+    /** @type {{thread: Uint8Array, process: Uint8Array} | null} */
+    this.owners = null;
     /** @type {Map<number, Float64Array>} */
     this.weights = new Map();
     /** @type {Map<string, Map<any, ComparedRow>>} */

@@ -90,6 +90,7 @@ export class ComparedFlame {
     if (this.trees.beside && box === 0 && entity === NONE) {
       const side = this.trees.column(pane);
       name = `${SIDES[side]}: ${this.text(side ? change.after : change.before)}`;
+      if (!side) return name;
     }
     if (!look?.mark && !(this.isPart && this.colours)) return name;
     const text = changeText(change.before, change.after);
@@ -181,5 +182,4 @@ export class ComparedFlame {
     entry(changeColour(palette, 0.5), "", isPart ? "twice" : "▲ twice", "");
     entry(changeColour(palette, 1), "appeared", isPart ? "new" : "▲ new", "");
   }
-
 }

@@ -50,6 +50,7 @@ export class Keys {
 
   /** Show all keys, those of the current view first. */
   help() {
+    this.app.createAll();
     const view = this.app.state.view.view;
     /** @type {Map<string, Binding[]>} */
     const groups = new Map();

@@ -16,7 +16,6 @@ export class QualityView {
     this.app = app;
     this.root = h("div", { class: "quality-view" });
     root.append(this.root);
-    void tools;
     this.at = -1;
     /** @type {GapRow[]} */
     this.rows = [];

@@ -33,6 +33,9 @@
  * @property {"after" | "before"} side the side that code, types and quality show
  */
 
+/** Views that show one side of a comparison. @type {string[]} */
+export const ONE_SIDED = ["code", "types", "quality"];
+
 /** @type {View} */
 export const DEFAULTS = {
   view: "flame",

@@ -428,11 +428,11 @@ export class TypesView {
       );
     }
     if (type.members.length > MOST_MEMBERS) rows.push(h("tr", {}, h("td", { colspan: 8, class: "dim" }, `and ${formatCount(type.members.length - MOST_MEMBERS)} more members`)));
-    const head = ["Offset", "Bytes", "Member", "Type", "Weight", "Samples", "", ""];
+    const head = ["Offset", "Bytes", "Member", "Type", "Weight", "Samples", "Loads, stores", ""];
     return h(
       "table",
       { class: "members", id: "members" },
-      h("thead", {}, h("tr", {}, ...head.map((text, i) => h("th", { scope: "col", class: i < 2 || i === 4 || i === 5 ? "number" : "" }, text)))),
+      h("thead", {}, h("tr", {}, ...head.map((text, i) => h(text ? "th" : "td", { scope: text ? "col" : null, class: i < 2 || i === 4 || i === 5 ? "number" : "" }, text)))),
       h("tbody", {}, ...rows),
     );
   }
