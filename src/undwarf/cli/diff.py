@@ -13,6 +13,8 @@ from undwarf.errors import UsageError
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from undwarf.views.comparison.conditions import Condition, Verdict
     from undwarf.views.comparison.model import By, Comparison, Normalization, Recorded
     from undwarf.views.sample_selection import Weight
@@ -314,6 +316,16 @@ def _read(job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool,
     return Recorded(path, profile, labels, work, lost)
 
 
+def _name_of_side(recordings: "Sequence[Recorded]") -> str:
+    """The recordings of a side, in a title."""
+    names = [Path(one.path).name for one in recordings]
+    first = os.path.commonprefix(names)
+    last = os.path.commonprefix([name[len(first) :][::-1] for name in names])[::-1]
+    if len(names) > 1:
+        return f"{first}*{last}" if first or last else f"{names[0]} and {len(names) - 1} more"
+    return names[0]
+
+
 def _write_page(comparison: "Comparison", jobs: list[Job], output: str, weight: "Weight", opens: bool) -> None:
     """Write the page to one file."""
     from undwarf.outputs.atomic_file import whole_file
@@ -321,7 +333,7 @@ def _write_page(comparison: "Comparison", jobs: list[Job], output: str, weight: 
     from undwarf.serve.comparison_parts import Side, comparison_parts
 
     before, after = (Side(job.source, job.symfs) for job in jobs)
-    title = " → ".join(Path(one.source.path).name for one in (before, after))
+    title = " → ".join(map(_name_of_side, (comparison.before, comparison.after)))
     parts = comparison_parts(comparison, before, after, title, weight=weight)
     target = Path(output)
     try:

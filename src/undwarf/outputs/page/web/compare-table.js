@@ -114,9 +114,9 @@ export class CompareTable {
     for (const button of this.kinds) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
     this.entries = comparedRows(this.app, this.by);
     if (this.by === "function" && view.chosen !== null) this.chosen = view.chosen;
-    let most = 0;
-    for (const { change, row } of this.entries) if (row && change.before && change.after) most = Math.max(most, Math.abs(change.after / change.before - 1));
-    this.limit = Math.min(1, Math.max(0.05, 1.25 * most));
+    // What more than doubled is at the axis' end: smaller differences are to be seen, too.
+    const sizes = this.entries.map(({ change, row }) => (row && change.before && change.after ? Math.abs(change.after / change.before - 1) : 0));
+    this.limit = Math.max(0.05, 1.25 * Math.max(0, ...sizes.filter((size) => size <= 1)));
     this.arrange();
   }
 

@@ -12,8 +12,8 @@ import { sameWeight } from "./comparison.js";
 /** @typedef {import("./flame-trees.js").Pane} Pane */
 /**
  * Weights of a box on both sides, without and with what it calls. ``row``: the row of the comparison that says whether chance explains
- * the difference; null if it was not tested.
- * @typedef {{before: number, after: number, selfBefore: number, selfAfter: number, row: ComparedRow | null}} BoxChange
+ * the difference; null if it was not tested. ``within``: that of what the box is a part of, if it was not tested itself.
+ * @typedef {{before: number, after: number, selfBefore: number, selfAfter: number, row: ComparedRow | null, within: ComparedRow | null}} BoxChange
  */
 
 /** A chain of single callees is followed so far for a path that was tested. */
@@ -161,36 +161,51 @@ export class ComparedTrees {
         const at = this.twin(boxes, box, of);
         return at < 0 ? { total: 0, self: 0 } : { total: of.total[at], self: of.self[at] };
       });
-      change = { before: was.total, after: is.total, selfBefore: was.self, selfAfter: is.self, row: null };
+      change = { before: was.total, after: is.total, selfBefore: was.self, selfAfter: is.self, row: null, within: null };
       known.set(box, change);
-      change.row = this.rowOf(pane, box, change);
+      const row = this.rowOf(pane, box, change);
+      // A row is of this box if it counts the same.
+      if (row && sameWeight(row.weight.before, change.before) && sameWeight(row.weight.after, change.after)) change.row = row;
+      else change.within = row;
     }
     return change;
   }
 
-  /** @param {number} pane @param {number} box @param {BoxChange} change @returns {ComparedRow | null} */
+  /** Whether nothing that is shown was tested: a part is selected, or sums of all stacks with a function are shown. */
+  get untested() {
+    const { view } = this.app.state;
+    return view.tree === "sandwich" || Boolean(this.app.comparison?.isPart(view));
+  }
+
+  /**
+   * The row of a box, or of what it is a part of.
+   * @param {number} pane
+   * @param {number} box
+   * @param {BoxChange} change
+   * @returns {ComparedRow | null}
+   */
   rowOf(pane, box, change) {
     const { app } = this;
     const { view } = app.state;
     const { comparison, entities } = app;
     const { boxes } = this.panes[pane];
-    if (!comparison || comparison.isPart(view)) return null;
+    if (!comparison || this.untested) return null;
     const { measure } = view;
-    if (box === 0 && view.tree !== "sandwich") return comparison.events[measure].total;
+    if (box === 0) return comparison.events[measure].total;
     if (view.tree === "callers") {
       let at = box;
       while (boxes.depth[at] > 1) at = boxes.parent[at];
       return comparison.functionRow(measure, boxes.entity[at]);
     }
     const entity = boxes.entity[box];
-    if (view.tree === "sandwich" || !comparison.table(measure, "path")) {
+    if (!comparison.table(measure, "path")) {
       return entity !== NONE && entity < entities.functions ? comparison.functionRow(measure, entity) : null;
     }
     // Of paths that are the same samples, the last one was tested.
     let at = box;
     for (let step = 0; step < LONGEST_CHAIN; step++) {
       const row = comparison.pathRow(measure, boxes.path(at));
-      if (row) return sameWeight(row.weight.before, change.before) && sameWeight(row.weight.after, change.after) ? row : null;
+      if (row) return row;
       boxes.open(at);
       const next = boxes.count[at] ? boxes.first[at] : -1;
       if (next < 0) return null;

@@ -67,6 +67,11 @@ export class Comparison {
     this.known = new Map();
   }
 
+  /** Samples that were lost on a side. @param {number} side */
+  lost(side) {
+    return this.sides[side].reduce((sum, one) => sum + one.lost, 0);
+  }
+
   /** How many recordings a side has. @param {number} side */
   recordings(side) {
     return this.sides[side].length;

@@ -8,7 +8,7 @@ import { formatWeight, safeText } from "./format.js";
 /** @typedef {import("./compare-trees.js").BoxChange} BoxChange */
 /** @typedef {import("./compare-trees.js").ComparedTrees} ComparedTrees */
 /** @typedef {import("./flame-colors.js").Palette} Palette */
-/** How a box looks: its colour, the name of its pattern or "", a mark before its name. @typedef {{fill: string, pattern: string, mark: string}} Look */
+/** How a box looks: its colour, the name of its pattern or "", a mark before its name; whether it is no grey. @typedef {{fill: string, pattern: string, mark: string, coloured: boolean}} Look */
 
 const MORE = 55;
 const LESS = 252;
@@ -47,9 +47,9 @@ export class ComparedFlame {
     return /** @type {import("./comparison.js").Comparison} */ (this.app.comparison);
   }
 
-  /** Whether differences of what is selected were not tested. */
-  get isPart() {
-    return this.comparison.isPart(this.app.state.view);
+  /** Whether differences of what is shown were not tested. */
+  get untested() {
+    return this.trees.untested;
   }
 
   /** @param {number} value */
@@ -71,10 +71,10 @@ export class ComparedFlame {
   look(palette, pane, box) {
     const change = this.trees.change(pane, box);
     const share = changeShare(change.before, change.after);
-    const untested = this.isPart;
-    if (!untested && !change.row?.significant) return { fill: noiseColour(palette), pattern: "", mark: "" };
+    const { untested } = this;
+    if (!untested && !(change.row ?? change.within)?.significant) return { fill: noiseColour(palette), pattern: "", mark: "", coloured: false };
     const pattern = share === 1 ? "appeared" : share === -1 ? "gone" : "";
-    return { fill: changeColour(palette, share), pattern, mark: untested || !share ? "" : share > 0 ? "▲" : "▼" };
+    return { fill: changeColour(palette, share), pattern, mark: !change.row || !share ? "" : share > 0 ? "▲" : "▼", coloured: true };
   }
 
   /**
@@ -92,14 +92,14 @@ export class ComparedFlame {
       name = `${SIDES[side]}: ${this.text(side ? change.after : change.before)}`;
       if (!side) return name;
     }
-    if (!look?.mark && !(this.isPart && this.colours)) return name;
+    if (!look?.coloured) return name;
     const text = changeText(change.before, change.after);
     return `${look?.mark ? `${look.mark} ` : ""}${name}${text ? `  ${text}` : ""}`;
   }
 
   /** "Significant", "noise" and so on, of a box. @param {BoxChange} change */
   verdict(change) {
-    if (this.isPart) return "not tested: a part is selected";
+    if (this.untested) return this.comparison.isPart(this.app.state.view) ? "not tested: a part is selected" : "not tested";
     if (!change.row || change.row.adjusted === null) return "not tested";
     return change.row.significant ? "more than chance explains" : "chance explains it";
   }
@@ -137,7 +137,7 @@ export class ComparedFlame {
       values: [this.text(before), this.text(after), differenceText(after - before, unit), changeText(before, after)],
     });
     const table = [row_("with callees", change.before, change.after), row_("self", change.selfBefore, change.selfAfter)];
-    const tested = this.isPart || !row || row.adjusted === null ? null : row;
+    const tested = !row || row.adjusted === null ? null : row;
     if (tested) {
       const interval = intervalText(tested.weight, unit);
       const mark = markOf(tested);
@@ -159,9 +159,10 @@ export class ComparedFlame {
     const parts = [`${this.text(change.before)} → ${this.text(change.after)} ${this.comparison.per}`];
     const text = changeText(change.before, change.after);
     const { row } = change;
-    const interval = row && !this.isPart ? intervalText(row.weight, this.app.unit) : "";
-    if (text) parts.push(`${row && !this.isPart && markOf(row) ? `${markOf(row)} ` : ""}${text}${interval ? ` (95 %: ${interval})` : ""}`);
-    if (this.isPart) parts.push("a part is selected: its differences are not tested");
+    const interval = row ? intervalText(row.weight, this.app.unit) : "";
+    if (text) parts.push(`${row && markOf(row) ? `${markOf(row)} ` : ""}${text}${interval ? ` (95 %: ${interval})` : ""}`);
+    if (this.comparison.isPart(this.app.state.view)) parts.push("a part is selected: its differences are not tested");
+    else if (this.untested) parts.push("sums of a sandwich are not tested");
     const { alike } = this.comparison.events[this.app.state.view.measure];
     if (alike !== null && !box) parts.push("one recording a side: the total is not tested");
     return parts;
@@ -173,13 +174,13 @@ export class ComparedFlame {
    * @param {(fill: string, pattern: string, text: string, share: string) => void} entry
    */
   legend(palette, entry) {
-    const { isPart } = this;
-    entry(changeColour(palette, -1), "gone", isPart ? "gone" : "▼ gone", "");
-    entry(changeColour(palette, -0.5), "", isPart ? "half" : "▼ half", "");
+    const { untested } = this;
+    entry(changeColour(palette, -1), "gone", untested ? "gone" : "▼ gone", "");
+    entry(changeColour(palette, -0.5), "", untested ? "half" : "▼ half", "");
     entry(changeColour(palette, -0.1), "", "−10 %", "");
-    entry(noiseColour(palette), "", isPart ? "no change" : "not more than chance explains, or not tested", "");
+    entry(noiseColour(palette), "", untested ? "no change" : "not more than chance explains, or not tested", "");
     entry(changeColour(palette, 0.1), "", "+10 %", "");
-    entry(changeColour(palette, 0.5), "", isPart ? "twice" : "▲ twice", "");
-    entry(changeColour(palette, 1), "appeared", isPart ? "new" : "▲ new", "");
+    entry(changeColour(palette, 0.5), "", untested ? "twice" : "▲ twice", "");
+    entry(changeColour(palette, 1), "appeared", untested ? "new" : "▲ new", "");
   }
 }

@@ -718,7 +718,7 @@ export class FlameView {
     const { pane, box } = this.zoomed ?? { pane: 0, box: 0 };
     const one = shown.find((placed) => placed.pane === pane && placed.box === box && placed.count === 1);
     const row = rowHeight();
-    if (!box && this.trees.panes.length === 1) scroll.scrollTop = bottom ? total : 0;
+    if (!box && (this.trees.panes.length === 1 || (this.beside && !this.trees.panes[0]?.up))) scroll.scrollTop = bottom ? total : 0;
     else if (one || this.trees.panes[0]?.up) {
       const y = one ? one.y + (bottom ? total - Math.max(...shown.map((placed) => placed.y)) - row : 0) : 0;
       const room = bottom ? height - 4 * row : this.trees.panes[0]?.up ? height / 2 : 3 * row;

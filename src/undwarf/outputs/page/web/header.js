@@ -223,13 +223,10 @@ export class Header {
 
   /** What was found. @param {import("./comparison.js").Comparison} comparison */
   comparedSummary({ sides, tests, anySignificant, events }) {
-    const samples = sides.map((side) => `${formatCount(side.reduce((sum, one) => sum + one.samples, 0))} samples${side.length > 1 ? ` in ${side.length} recordings` : ""}`);
-    const found = !tests
-      ? "nothing was tested: too few samples, or no times"
-      : anySignificant
-        ? "▲ ▼ more than chance explains"
-        : "no difference is larger than chance explains";
-    return [`${samples[0]} → ${samples[1]}`, events[0]?.name, found].filter(Boolean).join(" · ");
+    const samples = sides.map((side) => formatCount(side.reduce((sum, one) => sum + one.samples, 0)));
+    const recordings = sides.some((side) => side.length > 1) ? ` of ${sides.map((side) => side.length).join(" → ")} recordings` : "";
+    const found = !tests ? "nothing was tested: too few samples, or no times" : anySignificant ? "" : "no difference is larger than chance explains";
+    return [`${samples.join(" → ")} samples${recordings}`, events[0]?.name, found].filter(Boolean).join(" · ");
   }
 
   summary() {

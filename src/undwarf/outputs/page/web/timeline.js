@@ -233,7 +233,7 @@ export class Timeline {
   laneName(series) {
     const name = this.plainName(series);
     const { comparison } = this.app;
-    if (!comparison || series.kind === "cpu") return name;
+    if (!comparison || series.kind === "cpu" || series.kind === "all") return name;
     const side = comparison.sideOf(series.kind === "thread" ? "thread" : "process", series.id);
     return side === null ? name : `${SIDES[side]}: ${name}`;
   }
