@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as trees from "../../src/undwarf/outputs/page/web/call-tree.js";
-import { Entities } from "../../src/undwarf/outputs/page/web/entities.js";
+import { Entities, KINDS } from "../../src/undwarf/outputs/page/web/entities.js";
 import { select } from "../../src/undwarf/outputs/page/web/selection.js";
 import { profileOf, randomSamples } from "./profiles.js";
 
@@ -214,6 +214,13 @@ test("samples count as many as they stand for", () => {
 test("equal names in one file are one function, and in two files two", () => {
   const { entities } = made([{ stack: ["f@x", "f@y", "x+16", "x+32"] }]);
   assert.deepEqual(entities.keys.slice(0, entities.functions), ["f@x", "f@y", "x+0x10@x", "x+0x20@x"]);
+});
+
+test("a name is a symbol, also in profiles without files", () => {
+  const profile = profileOf([{ stack: ["f@x", "x+16"] }]);
+  profile.function.image.fill(0xffffffff);
+  const { kind, ofFunction } = new Entities(profile);
+  assert.deepEqual([...ofFunction].map((entity) => KINDS[kind[entity]]), ["program", "unnamed"]);
 });
 
 test("an inverted path leads to the same function", () => {

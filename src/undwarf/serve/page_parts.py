@@ -32,7 +32,7 @@ _FEW_INSTRUCTIONS = 1500
 """Sampled instructions whose types, and those of operands, take 0.1 to 1.4 s in five recordings of compilers,
 interpreters and encoders without a cache."""
 _BASE64 = 4 / 3
-OUTSIDE_PARTS = 300_000
+OUTSIDE_PARTS = 600_000
 """Bytes of a page without its parts, at most."""
 
 

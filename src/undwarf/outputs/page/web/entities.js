@@ -60,7 +60,7 @@ export class Entities {
       functions.push(number);
       return entity;
     };
-    const kindOf = (/** @type {number} */ image) => (image === NONE ? KIND.unnamed : (KIND[profile.images[image].kind] ?? KIND.library));
+    const kindOf = (/** @type {number} */ image) => (image === NONE ? KIND.program : (KIND[profile.images[image].kind] ?? KIND.library));
     const count = profile.functionNames.length;
     /** The entity of each function of the profile. */
     this.ofFunction = new Uint32Array(count);
