@@ -350,6 +350,7 @@ export class CodeView {
       h("span", { class: "dim name mono" }, `${formatAddress(model.start)} – ${formatAddress(model.end)}`),
       this.legend(),
     );
+    this.panes.classList.toggle("no-source", !model.source.length);
     this.fill(source, model.source.length, this.sourceMissing(model));
     this.fill(assembly, model.assembly.length, [model.code.problem ?? "There are no instructions.", ...this.help(model.code.problem)]);
     this.lanes = Math.min(LANES, model.loops.reduce((most, loop) => Math.max(most, loop.lane + 1), 0)) + 1;
@@ -371,7 +372,7 @@ export class CodeView {
   /** @param {CodeModel} model */
   sourceMissing(model) {
     const problems = model.sourceProblems();
-    if (problems.length) return [...problems, "Source text is read where the paths of the debug information lead: --source-path moves them."];
+    if (problems.length) return [...problems.slice(0, 3), "Source text is read where the debug information says that it was, or at that path below --symfs, when the page is made."];
     if (model.code.file === null)
       return ["There is no debug information with lines for this function.", "Build with -g, or provide its debug file: --debuginfod fetches them."];
     return ["Source text was not found."];
@@ -681,12 +682,14 @@ export class CodeView {
     if (target !== null) parts.push(h("span", { class: "dim" }, `jumps to ${target.toString(16)}`));
     if (model.total[one.number] > model.self[one.number]) {
       const calls = model.calls(one.number).slice(0, 3);
+      const kernel = (/** @type {number} */ e) => app.profile.images[app.entities.image[e]]?.kind === "kernel";
       for (const [e, weight] of calls)
         parts.push(
           h(
             "span",
             {},
-            `calls `,
+            // What interrupts an instruction is its callee too.
+            kernel(e) && this.model?.code.image !== app.entities.image[e] ? "in the kernel: " : "calls ",
             h("button", { type: "button", class: "link inline", onclick: () => app.state.set({ chosen: app.entities.keys[e] }) }, shorten(safeText(app.entities.names[e]), 60)),
             ` ${formatWeight(weight, app.unit)}`,
           ),
