@@ -214,6 +214,21 @@ def test_without_times_one_recording_a_side_tests_nothing() -> None:
     assert rows(comparison)["f"].weight[:2] == (100, 50)
 
 
+def test_paths_of_any_depth_end_somewhere() -> None:
+    samples = [S("main@app" + " f@app" * 1000)] * 100
+    found = compare(recorded(samples), recorded(samples), ("path",)).events[0].tables[0].rows
+    assert [(len(row.path), row.weight.before) for row in found] == [(256, 100)]
+
+
+def test_of_many_functions_the_heaviest_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    from undwarf.views.comparison import compare as module
+
+    monkeypatch.setattr(module, "_MOST_TESTS", 3)
+    program = Program((0.4, 0.3, 0.2, 0.1))
+    (table,) = compare(side(program, 1, 1), side(program, 2, 1)).events[0].tables
+    assert ({row.name for row in table.rows}, table.below) == ({"f0", "f1", "f2"}, 1)
+
+
 def lines(shift: int, profile: Profile) -> Profile:
     from tests.support.profiles import column
 

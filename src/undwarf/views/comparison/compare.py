@@ -37,6 +37,8 @@ from undwarf.views.sample_selection import Events, Weight, sections
 
 _WEIGHT_OF_TOTAL, _WEIGHT_OF_QUALITY = 0.25, 0.05
 """How much of the family's level the total and the share of whole stacks get, where a table's rows together get 1."""
+_MOST_TESTS = 2_000
+"""Rows of a table that are tested one by one, the heaviest ones."""
 _LEAST_KNOWN = 0.5
 """Share of the rows that are tested one by one, from which on they can change alike."""
 OTHERS = "[others]"
@@ -326,6 +328,8 @@ class _OfEvent:
             for number, (share, thing) in enumerate(zip(shares, counted.things, strict=True))
             if share >= self._least or (share and any(fits(thing, name, self._least, share) for name in names))
         ]
+        if len(chosen) > _MOST_TESTS:
+            chosen = sorted(sorted(chosen, key=lambda number: -shares[number])[:_MOST_TESTS])
         if counted.by == "path":
             chosen = _without_chains(counted.things, chosen, weights)
         left = set(range(len(shares))).difference(chosen)
