@@ -170,16 +170,21 @@ def _functions(
             if functions.image[own] != NONE:
                 image[number] = images.tables[at][functions.image[own]]
             address[number], unnamed[number] = functions.address[own], functions.unnamed[own]
-    # Code without symbols may have one name on both sides and be no pair.
+    return FunctionTable(names_of(pairs, image), image, address, unnamed)
+
+
+def names_of(pairs: Sequence[FunctionPair], images: Sequence[int]) -> list[str]:
+    """The names of functions in these images, no two alike in one: code without symbols may have the same name on both
+    sides and be no pair."""
     names: list[str] = []
     taken: set[tuple[str, int]] = set()
-    for number, pair in enumerate(pairs):
+    for number, (pair, image) in enumerate(zip(pairs, images, strict=True)):
         name = name_of(pair)
-        if (name, image[number]) in taken:
+        if (name, image) in taken:
             name = f"{name} ({'after' if pair.after is not None else 'before'}, {number})"
-        taken.add((name, image[number]))
+        taken.add((name, image))
         names.append(name)
-    return FunctionTable(names, image, address, unnamed)
+    return names
 
 
 def _origin(recordings: Sequence[Recorded]) -> Origin | None:

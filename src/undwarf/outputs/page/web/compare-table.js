@@ -175,7 +175,7 @@ export class CompareTable {
 
   template() {
     const { where } = this.headings;
-    return `5.5rem 5.5rem 13rem 4.6rem minmax(11rem, 3fr)${where ? " minmax(6rem, 1fr)" : ""} minmax(8rem, 1.6fr)`;
+    return `5rem 5rem 11.5rem 4.4rem minmax(9rem, 3fr)${where ? " minmax(5rem, 1fr)" : ""} minmax(6rem, 1.6fr)`;
   }
 
   drawHead() {
