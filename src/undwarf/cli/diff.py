@@ -319,11 +319,21 @@ def _read(job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool,
 def _name_of_side(recordings: "Sequence[Recorded]") -> str:
     """The recordings of a side, in a title."""
     names = [Path(one.path).name for one in recordings]
-    first = os.path.commonprefix(names)
-    last = os.path.commonprefix([name[len(first) :][::-1] for name in names])[::-1]
-    if len(names) > 1:
-        return f"{first}*{last}" if first or last else f"{names[0]} and {len(names) - 1} more"
-    return names[0]
+    if len(names) == 1:
+        return names[0]
+    first = _common_start(names)
+    last = _common_start([name[len(first) :][::-1] for name in names])[::-1]
+    return f"{first}*{last}" if first or last else f"{names[0]} and {len(names) - 1} more"
+
+
+def _common_start(texts: "Sequence[str]") -> str:
+    """What all texts begin with."""
+    start = ""
+    for letters in zip(*texts, strict=False):
+        if len(set(letters)) > 1:
+            break
+        start += letters[0]
+    return start
 
 
 def _write_page(comparison: "Comparison", jobs: list[Job], output: str, weight: "Weight", opens: bool) -> None:
