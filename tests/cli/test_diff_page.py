@@ -1,6 +1,7 @@
 """``undwarf diff -o``: the page of a comparison."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,31 @@ def test_what_is_compared_can_be_chosen(undwarf: Run, tmp_path: Path) -> None:
     assert [table["by"] for table in found.events[0]["tables"]] == ["image"]
     assert found.normalized_by == "samples"
     assert sum(row["weight"][0] for row in found.events[0]["tables"][0]["rows"]) == pytest.approx(1, abs=0.05)
+
+
+def test_each_side_has_its_types_with_the_weights_that_are_compared(undwarf: Run, tmp_path: Path) -> None:
+    found = parts(undwarf, tmp_path, "--by", "type")
+    profile = found["profile"]
+    rows = {row["name"]: row["weight"] for row in found["comparison"].events[0]["tables"][0]["rows"]}
+    for side, name in enumerate(("before-types", "types")):
+        types = [one["name"] for one in found[name].types]
+        sums = dict.fromkeys(types, 0)
+        for row, access in enumerate(found[name].row_access):
+            assert access == NONE or profile.row_side[row] == side
+            if access != NONE and (number := found[name].accesses[access]["type"]) is not None:
+                sums[types[number]] += profile.row_weight[row]
+        common = sums.keys() & rows.keys()
+        assert "struct entry" in common
+        assert {key: sums[key] for key in common} == {key: rows[key][side] for key in common}
+
+
+def test_types_are_shown_of_one_recording_a_side(undwarf: Run, tmp_path: Path) -> None:
+    again = shutil.copy(PRODUCT, tmp_path)
+    done = undwarf("diff", SUM, "--", PRODUCT, again, *SYMFS, "--by", "type", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    found = parts_of((tmp_path / "page.html").read_text())
+    assert found["before-types"].problem is None
+    assert "one recording on a side" in found["types"].problem
 
 
 def test_json_and_conditions_are_there_as_without_a_page(undwarf: Run, tmp_path: Path) -> None:

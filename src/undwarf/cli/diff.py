@@ -15,6 +15,7 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.views.comparison.conditions import Condition, Verdict
     from undwarf.views.comparison.model import By, Comparison, Normalization, Recorded
     from undwarf.views.sample_selection import Weight
@@ -173,17 +174,18 @@ def command(
         raise UsageError("--skid needs data types", "", "add --by type")
     normalization, work = _normalization(normalize, len(before), len(after))
     with contextlib.ExitStack() as stack:
-        jobs: list[Job] = []
+        jobs: list[tuple[Job, ResolvedAccesses | None]] = []
         recorded: list[Recorded] = []
         for path, done in zip((*before, *after), work, strict=True):
             job = Job(take_shared({**options, "file": path, "also_file": None}), profiles=True)
             with contextlib.ExitStack() as reading:
                 reading.enter_context(job)
-                recorded.append(_read(job, path, done, kinds, skid, lines=not all_of_page))
+                one, touched = _read(job, path, done, kinds, skid, lines=not all_of_page)
+                recorded.append(one)
                 if output is not None and len(recorded) in (1, len(before) + 1):
                     # The page shows the code of the first recording of each side.
                     stack.push(reading.pop_all())
-                    jobs.append(job)
+                    jobs.append((job, touched))
         if all_of_page and any(one.profile.frames.line is None for one in recorded):
             kinds = tuple(kind for kind in kinds if kind != "line")
         comparison = compare(
@@ -197,7 +199,7 @@ def command(
             named=[(one.by, one.name) for one in conditions if one.by is not None],
         )
         if output is not None:
-            _write_page(comparison, jobs, output, weight, opens)
+            _write_page(comparison, jobs, output, weight, skid=skid, opens=opens)
     verdicts = evaluate(conditions, comparison)
     if as_json:
         from undwarf.outputs.diff_json import write as write_json
@@ -298,14 +300,17 @@ def _check(conditions: "list[Condition]", before: tuple[str, ...], after: tuple[
             )
 
 
-def _read(job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool, *, lines: bool) -> "Recorded":
-    """Read, unwind and name one recording. ``lines``: source lines were asked for."""
+def _read(
+    job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool, *, lines: bool
+) -> "tuple[Recorded, ResolvedAccesses | None]":
+    """Read, unwind and name one recording, and with types what it accesses. ``lines``: source lines were asked for."""
     from undwarf.views.comparison.model import Recorded
 
     if lines and "line" in kinds and job.fields is not None and "line" not in job.fields:
         raise UsageError(f"{job.source.path} has no source lines", "", "--by function")
     profile = job.profile(lines="line" in kinds)
     labels: Any = {}
+    touched = None
     if {"type", "field"}.intersection(kinds):
         from undwarf.views.data.type_labels import type_labels
 
@@ -313,7 +318,7 @@ def _read(job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool,
         touched = job.touch(profile, skid=skid)
         profile, labels = touched.profile, type_labels(touched)
     lost = job.recording.records.lost if job.is_recording else 0
-    return Recorded(path, profile, labels, work, lost)
+    return Recorded(path, profile, labels, work, lost), touched
 
 
 def _name_of_side(recordings: "Sequence[Recorded]") -> str:
@@ -336,13 +341,21 @@ def _common_start(texts: "Sequence[str]") -> str:
     return start
 
 
-def _write_page(comparison: "Comparison", jobs: list[Job], output: str, weight: "Weight", opens: bool) -> None:
+def _write_page(
+    comparison: "Comparison",
+    jobs: "list[tuple[Job, ResolvedAccesses | None]]",
+    output: str,
+    weight: "Weight",
+    *,
+    skid: bool,
+    opens: bool,
+) -> None:
     """Write the page to one file."""
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.page.html import write
     from undwarf.serve.comparison_parts import Side, comparison_parts
 
-    before, after = (Side(job.source, job.symfs) for job in jobs)
+    before, after = (Side(job.source, job.symfs, touched, skid) for job, touched in jobs)
     title = " → ".join(map(_name_of_side, (comparison.before, comparison.after)))
     parts = comparison_parts(comparison, before, after, title, weight=weight)
     target = Path(output)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf import __version__
 from undwarf.api import OpenedRecording
+from undwarf.column import absent
 from undwarf.outputs.json_values import wholeness
 from undwarf.outputs.page.parts import encode
 from undwarf.serve.page_parts import MOST_BYTES, OUTSIDE_PARTS, described
@@ -17,6 +18,7 @@ from undwarf.views.page.profile_part import Bounds
 if TYPE_CHECKING:
     from undwarf.api import Profile as ApiProfile
     from undwarf.imports.profile_file import OpenedProfile
+    from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.views.comparison.model import Comparison
     from undwarf.views.sample_selection import Weight
 
@@ -26,17 +28,21 @@ _LEAST_SCALE = 1 / 256
 
 
 class Side(NamedTuple):
-    """The first recording of a side, whose code is shown. ``symfs``: the root of its machine's files, or empty."""
+    """The first recording of a side, whose code is shown. ``symfs``: the root of its machine's files, or empty.
+    ``touched``: what its samples access, if data types were compared; ``skid``: with accesses before the sample."""
 
     source: "OpenedRecording | OpenedProfile[ApiProfile]"
     symfs: str = ""
+    touched: "ResolvedAccesses | None" = None
+    skid: bool = False
 
 
 def comparison_parts(
     comparison: "Comparison", before: Side, after: Side, title: str, *, weight: "Weight" = "period"
 ) -> dict[str, bytes]:
-    """The parts by name: ``profile``, ``comparison``, ``code`` of the side after and ``before-code``. Larger pages than
-    MOST_BYTES have fewer rows and stack nodes, which their notes say."""
+    """The parts by name: ``profile``, ``comparison``, ``code`` of the side after and ``before-code``, and with data types
+    ``types`` and ``before-types``. Larger pages than MOST_BYTES have fewer rows and stack nodes, which their notes
+    say."""
     combined = combine(comparison, weight)
     most = (MOST_BYTES - OUTSIDE_PARTS) / _BASE64
     scale = 1.0
@@ -66,12 +72,46 @@ def _parts(
     compared = comparison_part(comparison, combined, page, weight)
     compared.values["machines"] = [described(one.source) for one in (before, after)]
     wanted = heaviest(page.page, function_weights(page.page))
-    return {
+    parts = {
         "profile": encode(page.page.part),
         "comparison": encode(compared),
         "code": encode(_code(comparison, page, 1, after, wanted)),
         "before-code": encode(_code(comparison, page, 0, before, wanted)),
     }
+    for name, side, number in (("types", after, len(comparison.before)), ("before-types", before, 0)):
+        if side.touched is not None:
+            alone = len(comparison.after if number else comparison.before) == 1
+            parts[name] = encode(_types(combined, page, side, side.touched, number) if alone else _several())
+    return parts
+
+
+def _several() -> Any:
+    from undwarf.views.page.types_part import without_types
+
+    return without_types("data types are shown where there is one recording on a side; the table compares them")
+
+
+def _types(combined: Combined, compared: ComparedPage, side: Side, touched: "ResolvedAccesses", number: int) -> Any:
+    """The data types of one side's recording, which has this number."""
+    from undwarf.outputs.page.type_texts import with_texts
+    from undwarf.views.page.types_part import types_part
+
+    recording = side.source
+    assert isinstance(recording, OpenedRecording)
+    page = compared.page
+    samples, rows = absent("I", len(page.samples)), absent("I", len(touched.profile.samples))
+    for sample, (owner, own) in enumerate(zip(combined.recording, combined.own, strict=True)):
+        if owner == number:
+            rows[own] = page.rows[sample]
+            samples[page.rows[sample]] = own
+    found = types_part(
+        replace(page, samples=samples, rows=rows),
+        touched,
+        lambda: recording.data_addresses(touched.profile, touched),
+        precise=recording.event_stops.at | recording.event_stops.after,
+        skid=side.skid,
+    )
+    return with_texts(found)
 
 
 def _code(comparison: "Comparison", compared: ComparedPage, side: int, of: Side, wanted: Sequence[int]) -> Any:

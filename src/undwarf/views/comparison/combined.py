@@ -35,10 +35,12 @@ _FRAME_COLUMNS = ("address", "provenance", "inline_depth")
 class Combined(NamedTuple):
     """``profile`` has the samples of the events that all recordings have, in order of time, each recording from its own
     start on; its functions are numbered as those of the comparison, its events as the comparison's. ``recording`` (I):
-    of each sample, those of before first. ``work``: for each event the units of work of each recording."""
+    of each sample, those of before first; ``own`` (I): its number there. ``work``: for each event the units of work of
+    each recording."""
 
     profile: Profile
     recording: memoryview
+    own: memoryview
     work: list[list[float]]
 
 
@@ -76,6 +78,7 @@ def combine(comparison: Comparison, weight: Weight = "period") -> Combined:
                 "period": selection.weights,
                 "event": _filled("B", len(selection), number),
                 "recording": _filled("I", len(selection), at),
+                "own": selection.chosen(ascending(len(profile.samples))),
                 "stack": look_up(selection.stacks, of_node),
                 "comm": look_up(selection.chosen(columns.comm), comms.table(profile.comms)),
                 "stop_image": look_up(selection.chosen(columns.stop_image), images.tables[at]),
@@ -85,7 +88,7 @@ def combine(comparison: Comparison, weight: Weight = "period") -> Combined:
     joined = {name: _joined(columns) for name, columns in pieces.items()}
     order = sort_order(joined["time"])
     ordered = {name: take(column, order) for name, column in joined.items()}
-    recording = ordered.pop("recording")
+    recording, own = ordered.pop("recording"), ordered.pop("own")
     profile = Profile(
         SampleColumns(**ordered),
         StackColumns(**{name: _joined(columns) for name, columns in stacks.items()}),
@@ -97,7 +100,7 @@ def combine(comparison: Comparison, weight: Weight = "period") -> Combined:
         files=files.texts,
         origin=_origin(recordings),
     )
-    return Combined(profile, recording, work)
+    return Combined(profile, recording, own, work)
 
 
 class _Texts:

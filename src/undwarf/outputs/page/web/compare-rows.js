@@ -14,7 +14,7 @@ import { tableRows } from "./table-rows.js";
  */
 
 /** What lighter rows are called. @type {Record<string, string>} */
-const NOUNS = { path: "call paths", image: "images", line: "lines", type: "types", field: "members", thread: "threads", function: "functions" };
+const NOUNS = { path: "call path", image: "image", line: "line", type: "type", field: "member", thread: "thread", function: "function" };
 
 /** Tables that can be computed of a part. @type {Record<string, "functions" | "images" | "lines" | "threads">} */
 const OF_PART = { function: "functions", image: "images", line: "lines", thread: "threads" };
@@ -46,7 +46,7 @@ export function comparedRows(app, by) {
   const event = comparison.events[view.measure];
   const total = entryOf(event.total, { key: "total", kind: "total", where: "", entity: NONE, path: [] });
   const rest = table.others ? [entryOf(table.others, { key: "others", kind: "others", where: "", entity: NONE, path: [] })] : [];
-  for (const one of rest) one.name = `${table.othersCount} other ${NOUNS[by]}`;
+  for (const one of rest) one.name = `${table.othersCount} other ${NOUNS[by]}${table.othersCount === 1 ? "" : "s"}`;
   return [total, ...entries, ...rest];
 }
 

@@ -92,7 +92,7 @@ export class CompareTable {
     add("PageUp", "A page up", () => this.move(Math.max(0, this.at - this.list.page)));
     add("Home", "First row", () => this.move(0));
     add("End", "Last row", () => this.move(this.order.length - 1));
-    add("Enter", "Open: code of a function or line, a call path in the flame graph", () => this.openRow());
+    add("Enter", "Open: code of a function or line, layout of a type, a call path in the flame graph", () => this.openRow());
     add("s", "Sandwich of the function: callers and callees", () => this.sandwich());
     add("f", "Focus on stacks with it", () => this.focus());
     add("[", "Table before: functions, call paths, …", () => this.nextKind(-1));
@@ -350,6 +350,7 @@ export class CompareTable {
     if (entry.path.length) app.state.set({ view: "flame", tree: "callees", zoom: entry.path });
     else if (entry.entity !== NONE) app.state.set({ view: "code", chosen: app.entities.keys[entry.entity] });
     else if (this.by === "image") this.focus();
+    else if (this.by === "type") app.state.set({ view: "types", type: entry.name });
   }
 
   sandwich() {
@@ -421,6 +422,7 @@ export class CompareTable {
         ...(entry.path.length ? [h("button", { type: "button", onclick: () => this.openRow(), title: "Enter" }, "In the flame graph")] : []),
         ...(functions && !entry.path.length ? [h("button", { type: "button", onclick: () => this.openRow(), title: "Enter" }, "Code")] : []),
         ...(functions ? [h("button", { type: "button", onclick: () => this.sandwich(), title: "s" }, "Sandwich")] : []),
+        ...(this.by === "type" && entry.kind === "row" ? [h("button", { type: "button", onclick: () => this.openRow(), title: "Enter" }, "Layout")] : []),
         ...(functions || (this.by === "image" && entry.kind === "row") ? [h("button", { type: "button", onclick: () => this.focus(), title: "f" }, "Focus")] : []),
       ),
       h("dl", { class: "facts" }, ...facts.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, shorten(safeText(text), 600))])),

@@ -30,6 +30,8 @@ export class TypesView {
     tools.append(this.summary);
     /** @type {import("./decode.js").Part | null} */
     this.part = null;
+    /** The name of the part: of a comparison, each side has one. */
+    this.partName = "";
     /** @type {TypeWeights | null} */
     this.weights = null;
     /** Numbers of the types that are listed, the heaviest first. @type {number[]} */
@@ -56,9 +58,12 @@ export class TypesView {
 
   /** @param {Set<string>} changed */
   show(changed) {
-    if (!this.part) {
-      this.app.parts.get("types").then(
+    const name = this.app.partOfSide("types");
+    if (!this.part || this.partName !== name) {
+      this.partName = name;
+      this.app.parts.get(name).then(
         (part) => {
+          if (this.partName !== name) return;
           this.part = part;
           this.refresh();
         },
