@@ -166,6 +166,50 @@ def test_the_table_has_the_numbers_of_the_report(page_browser: Browser, tmp_path
     assert wanted - {tuple(row) for row in shown} == set()
 
 
+@pytest.mark.parametrize(("table", "keys", "name"), [("images", "dso", "where"), ("threads", "comm,tid", "place")])
+def test_other_tables_have_the_numbers_of_the_report(
+    page_browser: Browser, tmp_path: Path, table: str, keys: str, name: str
+) -> None:
+    recording = str(RECORDINGS / "requests.data")
+    options = ["--symfs", str(RECORDINGS), "--no-cache"]
+    command("view", recording, *options, "-o", str(tmp_path / "page.html"))
+    report = command("report", recording, *options, "--json", "--sort", keys, "--percent-limit", "0")
+    rows = report["events"][1]["rows"]
+    wanted = {(str(row[keys.split(",")[-1]]), row["self"], row["samples"]) for row in rows}
+    assert len(wanted) > 1
+    # Measure 0 is both events together.
+    page = PageUnderTest(page_browser, tmp_path / "page.html").open(f"view=table&table={table}&measure=2")
+    assert (
+        page.browser.call("() => document.querySelector('#measure').selectedOptions[0].text")
+        == report["events"][1]["event"]
+    )
+    shown = page.browser.call(
+        "(s, name) => Array.from(document.querySelectorAll(s), (r) => [r.querySelector(`.at-${name}`).innerText,"
+        " ...['self', 'samples'].map((c) => Number(r.querySelector(`.at-${c}`).dataset.value))])",
+        ROWS,
+        name,
+    )
+    assert {tuple(row) for row in shown} == wanted
+
+
+def test_types_have_the_numbers_of_the_types_command(page_browser: Browser, tmp_path: Path) -> None:
+    recording = str(RECORDINGS / "particles.data")
+    options = ["--symfs", str(RECORDINGS), "--no-cache"]
+    command("view", recording, *options, "--types", "-o", str(tmp_path / "page.html"))
+    report = command("types", recording, *options, "--json", "--percent-limit", "0")
+    types = report["events"][0]["types"]
+    assert len(types) > 1
+    page = PageUnderTest(page_browser, tmp_path / "page.html").open("view=types")
+    page.wait("() => document.querySelector('#members')")
+    assert page.values(".type-item") == [str(one["weight"]) for one in types]
+    for field in types[0]["fields"]:
+        assert page.values(f"tr[data-path='{field['field']}'] [data-value]") == [str(field["weight"])]
+    assert "false sharing" in page.text("#sharing")
+    assert f"({100 * report['sharing']['found'][0]['weight'] / report['sharing']['weight']:.1f}\u00a0%)" in page.text(
+        "#sharing"
+    )
+
+
 def test_a_click_on_a_heading_sorts_and_a_second_one_reverses(page: PageUnderTest) -> None:
     page.open("view=table")
     assert page.texts(NAMES)[0] == "move"
@@ -240,7 +284,8 @@ def test_a_link_restores_what_was_shown(page: PageUnderTest) -> None:
     page.click("[data-sort=name]")
     page.type("#focus", "clamp")
     page.click("[data-weight=samples]")
-    page.wait("() => document.querySelector('.chip')")
+    page.wait("() => location.hash.includes('weight=samples') && document.querySelector('.chip')")
+    assert "table=images" in page.address
     address = page.address
     shown = page.texts(ROWS)
     page.open()

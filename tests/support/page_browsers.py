@@ -272,13 +272,23 @@ class PageUnderTest:
         found = self.browser.call("(s) => Array.from(document.querySelectorAll(s), (e) => e.dataset.value)", selector)
         return [str(one) for one in found]
 
-    def click(self, selector: str) -> None:
+    def centre(self, selector: str) -> list[int]:
+        """Where the middle of an element is, once it no longer moves: a page settles while it is drawn."""
         self.wait("(s) => document.querySelector(s)?.checkVisibility()", selector)
-        self.browser.click_at(*self.browser.call(_CENTRE, selector))
+        before: list[int] = []
+        for _ in range(50):
+            place: list[int] = self.browser.call(_CENTRE, selector)
+            if place == before:
+                return place
+            before = place
+            time.sleep(0.05)
+        raise AssertionError(f"{selector} keeps moving")
+
+    def click(self, selector: str) -> None:
+        self.browser.click_at(*self.centre(selector))
 
     def hover(self, selector: str) -> None:
-        self.wait("(s) => document.querySelector(s)?.checkVisibility()", selector)
-        self.browser.hover_at(*self.browser.call(_CENTRE, selector))
+        self.browser.hover_at(*self.centre(selector))
 
     def press(self, *keys: str) -> None:
         self.browser.press(*keys)

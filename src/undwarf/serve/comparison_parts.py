@@ -40,9 +40,9 @@ class Side(NamedTuple):
 def comparison_parts(
     comparison: "Comparison", before: Side, after: Side, title: str, *, weight: "Weight" = "period"
 ) -> dict[str, bytes]:
-    """The parts by name: ``profile``, ``comparison``, ``code`` of the side after and ``before-code``, and with data types
-    ``types`` and ``before-types``. Larger pages than MOST_BYTES have fewer rows and stack nodes, which their notes
-    say."""
+    """The parts by name: ``profile``, ``comparison``, ``code`` of the side after and ``before-code``, and with data
+    types ``types`` and ``before-types``. Larger pages than MOST_BYTES have fewer rows and stack nodes, which their
+    notes say."""
     combined = combine(comparison, weight)
     most = (MOST_BYTES - OUTSIDE_PARTS) / _BASE64
     scale = 1.0

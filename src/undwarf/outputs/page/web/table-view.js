@@ -74,8 +74,8 @@ export class TableView {
     this.at = -1;
     /** Key of the chosen row. @type {string | null} */
     this.chosen = null;
-    /** @type {import("./decode.js").Part | null} */
-    this.types = null;
+    /** Part "types": null if there is none, undefined before it was asked for. @type {import("./decode.js").Part | null | undefined} */
+    this.types = undefined;
     /** @type {Float32Array | null} */
     this.over = null;
     this.generation = 0;
@@ -124,20 +124,22 @@ export class TableView {
   /** @param {Set<string>} changed */
   show(changed) {
     const { view } = this.app.state;
-    if (view.table === "types" && !this.types) {
-      this.app.parts.get("types").then(
-        (part) => {
-          this.types = part;
-          if (part) this.refresh();
-          else this.list.show(0);
-        },
-        (error) => this.app.warn(error.message),
-      );
-    }
+    if (view.table === "types" && this.types === undefined) this.loadTypes();
     const fresh = !changed.size || changed.has("view") || !this.rows;
     if (fresh || changed.has("table") || SELECTING.some((name) => changed.has(name))) this.refresh();
     else if (changed.has("search") || changed.has("sort")) this.arrange();
     else if (changed.has("chosen")) this.followChosen();
+  }
+
+  /** Fetch the part with types. A server may take seconds to recover them. */
+  async loadTypes() {
+    try {
+      this.types = await this.app.parts.get("types");
+    } catch (error) {
+      this.app.warn(/** @type {Error} */ (error).message);
+      return;
+    }
+    if (this.app.state.view.table === "types") this.refresh();
   }
 
   /** Compute and show all rows. */
@@ -145,7 +147,7 @@ export class TableView {
     const { app } = this;
     const { view } = app.state;
     for (const button of this.kinds) button.setAttribute("aria-pressed", String(button.dataset.table === view.table));
-    this.rows = tableRows(app, view.table, this.types);
+    this.rows = tableRows(app, view.table, this.types ?? null);
     if (view.table === "functions" && view.chosen !== null) this.chosen = view.chosen;
     this.arrange();
     this.startCurves();
@@ -196,17 +198,19 @@ export class TableView {
   showEmpty() {
     this.grid.querySelector(".empty")?.remove();
     if (this.order.length) return;
+    this.grid.append(h("div", { class: "empty" }, h("p", {}, safeText(this.emptyText()))));
+  }
+
+  /** Why there are no rows. */
+  emptyText() {
     const { view } = this.app.state;
-    const problem = this.types?.json.problem;
-    const text =
-      view.table === "types" && problem
-        ? problem
-        : view.table === "types" && !this.types
-          ? "This page has no data types: undwarf view recovers them where the recording's programs and their debug information are found."
-          : view.search
-            ? "Nothing here matches the search."
-            : "Nothing is selected: widen the time, or clear the filters.";
-    this.grid.append(h("div", { class: "empty" }, h("p", {}, safeText(text))));
+    if (view.table === "types") {
+      if (this.types === undefined) return "Recovering data types…";
+      if (!this.types) return "This page has no data types: it was written without them. undwarf view --types recovers them.";
+      if (this.types.json.problem) return String(this.types.json.problem);
+    }
+    if (view.search) return "Nothing here matches the search.";
+    return "Nothing is selected: widen the time, or clear the filters.";
   }
 
   template() {

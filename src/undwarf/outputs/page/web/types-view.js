@@ -32,6 +32,8 @@ export class TypesView {
     this.part = null;
     /** The name of the part: of a comparison, each side has one. */
     this.partName = "";
+    /** The name of the part that is fetched, if one is. */
+    this.loading = "";
     /** @type {TypeWeights | null} */
     this.weights = null;
     /** Numbers of the types that are listed, the heaviest first. @type {number[]} */
@@ -60,19 +62,36 @@ export class TypesView {
   show(changed) {
     const name = this.app.partOfSide("types");
     if (!this.part || this.partName !== name) {
-      this.partName = name;
-      this.app.parts.get(name).then(
-        (part) => {
-          if (this.partName !== name) return;
-          this.part = part;
-          this.refresh();
-        },
-        (error) => this.app.warn(error.message),
-      );
+      this.load(name);
       return;
     }
     if (!changed.size || changed.has("view") || SELECTING.some((name) => changed.has(name))) this.refresh();
     else if (changed.has("type") || changed.has("search")) this.draw();
+  }
+
+  /** Fetch the part. A server may take seconds to recover the types. @param {string} name */
+  load(name) {
+    if (this.loading === name) return;
+    this.loading = name;
+    this.drawing.replaceChildren(h("div", { class: "card empty-card" }, h("div", { class: "empty" }, h("p", { role: "status" }, "Recovering data types…"))));
+    this.app.parts
+      .get(name)
+      .then(
+        (part) => {
+          if (this.loading !== name) return;
+          this.part = part;
+          this.partName = name;
+          this.app.warn("");
+          this.refresh();
+        },
+        (error) => {
+          this.app.warn(error.message);
+          this.drawing.replaceChildren();
+        },
+      )
+      .finally(() => {
+        if (this.loading === name) this.loading = "";
+      });
   }
 
   refresh() {
