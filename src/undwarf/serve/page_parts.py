@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from undwarf import __version__
 from undwarf.api import OpenedRecording
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undwarf.imports.profile_file import OpenedProfile
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.types.access import Access
+    from undwarf.views.page.part import Part
     from undwarf.views.page.types_part import PageTypes
 
 MOST_BYTES = 5_000_000
@@ -105,7 +106,12 @@ class PageParts:
             self.page.part.values["start"] = self.start
             return encode(self.page.part)
         if name == "code":
-            return encode(self._code(self._heaviest, CodeBounds()))
+            code = self._code(self._heaviest, CodeBounds())
+            if code.values["left_out"] and not self._served:
+                shown, all_ = len(code.values["functions"]), len(self._heaviest)
+                note = f"source and assembly are there for the {shown:,} heaviest of {all_:,} functions"
+                self.page.part.values["notes"].append(note)
+            return encode(code)
         if name == "types":
             return self._types()
         return None
@@ -120,7 +126,7 @@ class PageParts:
         bounds = CodeBounds(1, 400_000, 400_000, 1 << 20)
         return encode(self._code([int(text)], bounds, types=True))
 
-    def _code(self, functions: Sequence[int], bounds: CodeBounds, *, types: bool = False) -> Any:
+    def _code(self, functions: Sequence[int], bounds: CodeBounds, *, types: bool = False) -> "Part":
         disassembly = None
         if self._recording is not None:
             from undwarf.views.function_code import Disassembly
@@ -187,7 +193,8 @@ class PageParts:
         bounds = Bounds()
         parts: dict[str, bytes] = {}
         for _again in range(8):
-            names = ("profile", "code", *(("types",) if types else ()))
+            # The profile comes last: it has the notes.
+            names = ("code", *(("types",) if types else ()), "profile")
             parts = {name: part for name in names if (part := self.part(name)) is not None}
             size = sum(map(len, parts.values()))
             if size <= most:
