@@ -213,6 +213,7 @@ test("differences in words", () => {
   assert.equal(changeText(100, 105.2), "+5.2\u00a0%");
   assert.equal(changeText(100, 50), "−50.0\u00a0%");
   assert.equal(changeText(0, 5), "new");
+  assert.equal(changeText(0.3, 0.1 + 0.2), "0.0\u00a0%");
   assert.equal(changeText(5, 0), "gone");
   assert.equal(changeText(1, 20), "20.0 times");
   assert.equal(differenceText(-1.5e6, "ns"), "−1.50\u00a0ms");

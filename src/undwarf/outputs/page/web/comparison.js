@@ -222,6 +222,7 @@ function signed(percent) {
 export function changeText(before, after) {
   if (!before) return after ? "new" : "";
   if (!after) return "gone";
+  if (sameWeight(before, after)) return "0.0\u00a0%";
   const percent = 100 * (after / before - 1);
   return percent >= 999.5 ? `${(after / before).toFixed(1)} times` : `${signed(percent)}\u00a0%`;
 }

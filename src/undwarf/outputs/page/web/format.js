@@ -71,7 +71,8 @@ export function formatCount(value) {
 export function formatShare(share) {
   if (!Number.isFinite(share)) return "";
   if (share > 0 && share < 0.0005) return "<0.1\u00a0%";
-  if (share < 1 && share >= 0.9995) return ">99.9\u00a0%";
+  // A sum of quotients may be 1 but for its last digits.
+  if (share < 1 - 1e-9 && share >= 0.9995) return ">99.9\u00a0%";
   return `${(share * 100).toFixed(1)}\u00a0%`;
 }
 
