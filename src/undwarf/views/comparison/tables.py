@@ -100,8 +100,14 @@ def images(both: Both) -> Counted:
     names: dict[str, int] = {}
     before: dict[int, str] = {}
     of_function = []
+    # What is gone of a file is gone of the file that it is after.
+    after = {
+        pair.image_before: pair.image_after for pair in both.functions.pairs if pair.image_before and pair.image_after
+    }
     for pair in both.functions.pairs:
         image = image_of(pair)
+        if pair.after is None:
+            image = after.get(image) or image
         number = names.setdefault(image, len(names))
         of_function.append(number)
         if pair.image_before and pair.image_before != image:

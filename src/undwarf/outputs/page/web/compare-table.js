@@ -71,6 +71,7 @@ export class CompareTable {
     this.chosen = null;
     /** The difference at the end of the interval's axis. */
     this.limit = 1;
+    this.hasNotes = false;
     this.registerKeys();
   }
 
@@ -113,6 +114,7 @@ export class CompareTable {
     const { view } = this.app.state;
     for (const button of this.kinds) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
     this.entries = comparedRows(this.app, this.by);
+    this.hasNotes = this.entries.some((one) => one.notes.length > 0);
     if (this.by === "function" && view.chosen !== null) this.chosen = view.chosen;
     // What more than doubled is at the axis' end: smaller differences are to be seen, too.
     const sizes = this.entries.map(({ change, row }) => (row && change.before && change.after ? Math.abs(change.after / change.before - 1) : 0));
@@ -175,6 +177,7 @@ export class CompareTable {
 
   template() {
     const { where } = this.headings;
+    if (!this.hasNotes) return `5rem 5rem 11.5rem 4.4rem minmax(9rem, 1fr)${where ? " minmax(5rem, 1fr)" : ""}`;
     return `5rem 5rem 11.5rem 4.4rem minmax(9rem, 3fr)${where ? " minmax(5rem, 1fr)" : ""} minmax(6rem, 1.6fr)`;
   }
 
@@ -199,7 +202,7 @@ export class CompareTable {
       ...COMPARED_COLUMNS.map(([column, label, title]) => cell(column, label, "count", title)),
       cell("name", name, "text", ""),
       ...(where ? [cell("where", where, "text", "")] : []),
-      h("div", { role: "columnheader", class: "cell text at-notes" }, "Notes"),
+      ...(this.hasNotes ? [h("div", { role: "columnheader", class: "cell text at-notes" }, "Notes")] : []),
     );
     if (focused) /** @type {HTMLElement | null} */ (this.head.querySelector(`[data-sort="${focused}"]`))?.focus();
   }
@@ -244,7 +247,7 @@ export class CompareTable {
       row.append(h("div", { role: "gridcell", class: "cell text at-where", title: shorten(place, 2000) }, shorten(place, 400)));
     }
     const notes = safeText(one.notes.join("; "));
-    row.append(h("div", { role: "gridcell", class: "cell text at-notes", title: shorten(notes, 2000) }, shorten(notes, 400)));
+    if (this.hasNotes) row.append(h("div", { role: "gridcell", class: "cell text at-notes", title: shorten(notes, 2000) }, shorten(notes, 400)));
     return row;
   }
 
