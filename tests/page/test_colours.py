@@ -6,13 +6,13 @@ import pytest
 
 from undwarf.outputs.page.bundle import web
 
-TEXTS = ("text", "muted", "accent", "warn", "bad", "good")
+TEXTS = ("text", "muted", "accent", "warn", "bad", "good", "more", "less")
 PAIRS = [
     *((text, background) for text in TEXTS for background in ("bg", "surface")),
     *((text, "raised") for text in ("text", "muted")),
     ("text", "accent-soft"),
     ("muted", "accent-soft"),
-    ("accent", "accent-soft"),
+    *((text, "accent-soft") for text in ("accent", "more", "less")),
     ("accent-text", "accent"),
     ("warn", "warn-soft"),
     ("bad", "bad-soft"),
@@ -26,6 +26,8 @@ MARKS = [
     ("strong-line", "surface"),
     ("load", "surface"),
     ("store", "surface"),
+    ("more-fill", "surface"),
+    ("less-fill", "surface"),
     ("heat-bar", "surface"),
     ("focus-ring", "bg"),
 ]

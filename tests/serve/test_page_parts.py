@@ -14,7 +14,7 @@ from undwarf.serve.page_parts import PageParts
 
 
 def test_a_page_without_parts_has_the_bytes_that_are_kept_for_it() -> None:
-    assert 0 < len(document(bundle(), {}).encode()) < page_parts._OUTSIDE_PARTS
+    assert 0 < len(document(bundle(), {}).encode()) < page_parts.OUTSIDE_PARTS
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_what_exceeds_the_bytes_of_a_file_is_cut_and_noted(stacks: Path, monkeyp
     with open_recording(str(stacks)) as source:
         profile = source.profile()
         whole = decode(PageParts(source, profile, "whole").for_file(types=False)["profile"])
-        monkeypatch.setattr(page_parts, "MOST_BYTES", page_parts._OUTSIDE_PARTS + 60_000)
+        monkeypatch.setattr(page_parts, "MOST_BYTES", page_parts.OUTSIDE_PARTS + 60_000)
         parts = PageParts(source, profile, "cut").for_file(types=False)
     assert sum(map(len, parts.values())) * 4 / 3 <= 60_000
     cut = decode(parts["profile"])

@@ -10,7 +10,7 @@ from typing import Any
 
 NONE = 0xFFFFFFFF
 _WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
-_PART = re.compile(r'<script type="text/plain" id="part-([a-z]+)">([A-Za-z0-9+/=]*)</script>')
+_PART = re.compile(r'<script type="text/plain" id="part-([a-z-]+)">([A-Za-z0-9+/=]*)</script>')
 
 
 @dataclass

@@ -1,17 +1,23 @@
 """``undwarf diff``"""
 
+import contextlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, Number, notify, take_shared, terminal_width
+from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, Number, is_given, notify, take_shared, terminal_width
 from undwarf.errors import UsageError
+from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.views.comparison.conditions import Condition, Verdict
-    from undwarf.views.comparison.model import By, Normalization, Recorded
+    from undwarf.views.comparison.model import By, Comparison, Normalization, Recorded
     from undwarf.views.sample_selection import Weight
 
 _AGAINST = "\x1f--\x1f"
@@ -65,6 +71,7 @@ Examples:
   undwarf diff old.data new.data
   undwarf diff old-*.data -- new-*.data             # several runs a side: how much runs differ
   undwarf diff --by image,function,path old.data new.data
+  undwarf diff old-*.data -- new-*.data -o page.html    # to look at: both flame graphs, code
   undwarf diff --normalize 5000,5200 old.data new.data   # per request
   undwarf diff --normalize event:instructions old.data new.data
   undwarf diff --markdown --fail-if 'function:parse_line > +5%' old-*.data -- new-*.data
@@ -115,6 +122,15 @@ Examples:
 @SKID
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default=None,
+    help="Write a page to look at: flame graph of both sides, tables, code. Prints tables only with --json or "
+    "--markdown, and compares functions, call paths, files and lines if --by is not given.",
+)
+@click.option("--open", "opens", is_flag=True, help="With -o: open the page in a browser.")
 @_with_shared_options
 def command(
     words: tuple[str, ...],
@@ -128,6 +144,8 @@ def command(
     skid: bool,
     as_json: bool,
     markdown: bool,
+    output: str | None,
+    opens: bool,
     **options: Any,
 ) -> int:
     """Compare recordings: what changed, by how much, and whether chance explains it.
@@ -139,9 +157,14 @@ def command(
     from undwarf.views.comparison.compare import compare
     from undwarf.views.comparison.conditions import evaluate, parse
 
+    if opens and output is None:
+        raise UsageError("--open needs a page", "", "give -o FILE")
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other", "", "give one of them")
     before, after = _sides(words)
+    all_of_page = output is not None and not is_given("kinds")
+    if all_of_page:
+        kinds = ("function", "path", "image", "line")
     conditions = [parse(text) for text in fail_if]
     _check(conditions, before, after, normalize)
     for condition in conditions:
@@ -150,20 +173,33 @@ def command(
     if skid and not {"type", "field"}.intersection(kinds):
         raise UsageError("--skid needs data types", "", "add --by type")
     normalization, work = _normalization(normalize, len(before), len(after))
-    recorded = [
-        _read(path, done, kinds, skid, {**options, "file": path, "also_file": None})
-        for path, done in zip((*before, *after), work, strict=True)
-    ]
-    comparison = compare(
-        recorded[: len(before)],
-        recorded[len(before) :],
-        kinds,
-        normalization,
-        weight=weight,
-        children=children,
-        least=percent_limit / 100,
-        named=[(one.by, one.name) for one in conditions if one.by is not None],
-    )
+    with contextlib.ExitStack() as stack:
+        jobs: list[tuple[Job, ResolvedAccesses | None]] = []
+        recorded: list[Recorded] = []
+        for path, done in zip((*before, *after), work, strict=True):
+            job = Job(take_shared({**options, "file": path, "also_file": None}), profiles=True)
+            with contextlib.ExitStack() as reading:
+                reading.enter_context(job)
+                one, touched = _read(job, path, done, kinds, skid, lines=not all_of_page)
+                recorded.append(one)
+                if output is not None and len(recorded) in (1, len(before) + 1):
+                    # The page shows the code of the first recording of each side.
+                    stack.push(reading.pop_all())
+                    jobs.append((job, touched))
+        if all_of_page and any(one.profile.frames.line is None for one in recorded):
+            kinds = tuple(kind for kind in kinds if kind != "line")
+        comparison = compare(
+            recorded[: len(before)],
+            recorded[len(before) :],
+            kinds,
+            normalization,
+            weight=weight,
+            children=children,
+            least=percent_limit / 100,
+            named=[(one.by, one.name) for one in conditions if one.by is not None],
+        )
+        if output is not None:
+            _write_page(comparison, jobs, output, weight, skid=skid, opens=opens)
     verdicts = evaluate(conditions, comparison)
     if as_json:
         from undwarf.outputs.diff_json import write as write_json
@@ -173,6 +209,11 @@ def command(
         from undwarf.outputs.diff_markdown import write as write_markdown
 
         write_markdown(comparison, verdicts, sys.stdout)
+    elif output is not None:
+        from undwarf.outputs.diff import write_summary
+        from undwarf.outputs.terminal.style import wants_colour
+
+        write_summary(comparison, verdicts, sys.stdout, colour=wants_colour(sys.stdout))
     else:
         from undwarf.outputs.diff import DiffOptions, write
         from undwarf.outputs.terminal.style import wants_colour
@@ -259,23 +300,77 @@ def _check(conditions: "list[Condition]", before: tuple[str, ...], after: tuple[
             )
 
 
-def _read(path: str, work: float, kinds: "tuple[By, ...]", skid: bool, options: dict[str, Any]) -> "Recorded":
-    """Read, unwind and name one recording; its file is closed again."""
+def _read(
+    job: Job, path: str, work: float, kinds: "tuple[By, ...]", skid: bool, *, lines: bool
+) -> "tuple[Recorded, ResolvedAccesses | None]":
+    """Read, unwind and name one recording, and with types what it accesses. ``lines``: source lines were asked for."""
     from undwarf.views.comparison.model import Recorded
 
-    with Job(take_shared(options), profiles=True) as job:
-        if "line" in kinds and job.fields is not None and "line" not in job.fields:
-            raise UsageError(f"{job.source.path} has no source lines", "", "--by function")
-        profile = job.profile(lines="line" in kinds)
-        labels: Any = {}
-        if {"type", "field"}.intersection(kinds):
-            from undwarf.views.data.type_labels import type_labels
+    if lines and "line" in kinds and job.fields is not None and "line" not in job.fields:
+        raise UsageError(f"{job.source.path} has no source lines", "", "--by function")
+    profile = job.profile(lines="line" in kinds)
+    labels: Any = {}
+    touched = None
+    if {"type", "field"}.intersection(kinds):
+        from undwarf.views.data.type_labels import type_labels
 
-            job.need_recording("--by type")
-            touched = job.touch(profile, skid=skid)
-            profile, labels = touched.profile, type_labels(touched)
-        lost = job.recording.records.lost if job.is_recording else 0
-        return Recorded(path, profile, labels, work, lost)
+        job.need_recording("--by type")
+        touched = job.touch(profile, skid=skid)
+        profile, labels = touched.profile, type_labels(touched)
+    lost = job.recording.records.lost if job.is_recording else 0
+    return Recorded(path, profile, labels, work, lost), touched
+
+
+def _name_of_side(recordings: "Sequence[Recorded]") -> str:
+    """The recordings of a side, in a title."""
+    names = [Path(one.path).name for one in recordings]
+    if len(names) == 1:
+        return names[0]
+    first = _common_start(names)
+    last = _common_start([name[len(first) :][::-1] for name in names])[::-1]
+    return f"{first}*{last}" if first or last else f"{names[0]} and {len(names) - 1} more"
+
+
+def _common_start(texts: "Sequence[str]") -> str:
+    """What all texts begin with."""
+    start = ""
+    for letters in zip(*texts, strict=False):
+        if len(set(letters)) > 1:
+            break
+        start += letters[0]
+    return start
+
+
+def _write_page(
+    comparison: "Comparison",
+    jobs: "list[tuple[Job, ResolvedAccesses | None]]",
+    output: str,
+    weight: "Weight",
+    *,
+    skid: bool,
+    opens: bool,
+) -> None:
+    """Write the page to one file."""
+    from undwarf.outputs.atomic_file import whole_file
+    from undwarf.outputs.page.html import write
+    from undwarf.serve.comparison_parts import Side, comparison_parts
+
+    before, after = (Side(job.source, job.symfs, touched, skid) for job, touched in jobs)
+    title = " → ".join(map(_name_of_side, (comparison.before, comparison.after)))
+    parts = comparison_parts(comparison, before, after, title, weight=weight)
+    target = Path(output)
+    try:
+        with whole_file(target) as sink:
+            write(parts, sink)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
+    size = target.stat().st_size / 1024
+    click.echo(f"wrote {printable(output)} ({size:,.0f} KiB): open it in a browser", err=True)
+    if opens:
+        import webbrowser
+
+        if not webbrowser.open(target.resolve().as_uri()):
+            notify("warning", "no browser could be started: open the page in one")
 
 
 def _exit_code(verdicts: "list[Verdict]") -> int:

@@ -40,8 +40,17 @@ def write(comparison: "Comparison", verdicts: "Sequence[Verdict]", sink: TextIO,
         sink.write(paint.dim(printable(files)) + "\n")
     for event in comparison.events:
         _write_event(event, comparison, sink, options, paint)
+    sink.write("\n")
+    write_summary(comparison, verdicts, sink, colour=options.colour)
+
+
+def write_summary(
+    comparison: "Comparison", verdicts: "Sequence[Verdict]", sink: TextIO, *, colour: bool = False
+) -> None:
+    """Write whether anything was found, and what became of the conditions."""
+    paint = Paint(colour)
     summary = diff_texts.summary_text(comparison)
-    sink.write("\n" + (paint.bold(summary) if comparison.significant else summary) + "\n")
+    sink.write((paint.bold(summary) if comparison.significant else summary) + "\n")
     for verdict in verdicts:
         style = {"holds": paint.bad, "undecided": paint.warn}.get(verdict.state, paint.good)
         sink.write(style(printable(diff_texts.verdict_text(verdict))) + "\n")

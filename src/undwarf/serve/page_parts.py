@@ -33,7 +33,7 @@ _FEW_INSTRUCTIONS = 1500
 """Sampled instructions whose types, and those of operands, take 0.1 to 1.4 s in five recordings of compilers,
 interpreters and encoders without a cache."""
 _BASE64 = 4 / 3
-_OUTSIDE_PARTS = 600_000
+OUTSIDE_PARTS = 600_000
 """Bytes of a page without its parts, at most."""
 
 
@@ -71,7 +71,7 @@ class PageParts:
         page = profile_part(
             self._profile,
             self._title,
-            _described(self._source),
+            described(self._source),
             served=self._served,
             dump=recording.stack_dump if recording is not None else 0,
             bounds=bounds,
@@ -188,7 +188,7 @@ class PageParts:
 
         Where they are larger, rows and stack nodes are bounded more tightly, which the page's notes say.
         """
-        most = (MOST_BYTES - _OUTSIDE_PARTS) / _BASE64
+        most = (MOST_BYTES - OUTSIDE_PARTS) / _BASE64
         self.with_types = types
         bounds = Bounds()
         parts: dict[str, bytes] = {}
@@ -212,7 +212,7 @@ class PageParts:
         return parts
 
 
-def _described(source: "OpenedRecording | OpenedProfile[ApiProfile]") -> dict[str, str | None]:
+def described(source: "OpenedRecording | OpenedProfile[ApiProfile]") -> dict[str, str | None]:
     """What the page says of a recording."""
     described: dict[str, str | None] = dict.fromkeys(("host", "kernel", "cpu", "command", "recorded"))
     if isinstance(source, OpenedRecording):

@@ -23,6 +23,8 @@ def test_an_example_works(line: str, tmp_path: Path) -> None:
     if shutil.which("jq") is None:
         pytest.skip("no jq")
     (tmp_path / "perf.data").symlink_to(SHIPPED / "words.data")
+    for name, shipped in (("old.data", "words-sum.data"), ("new.data", "words-product.data")):
+        (tmp_path / name).symlink_to(SHIPPED / shipped)
     (tmp_path / "words").symlink_to(SHIPPED / "demo" / "words")
     (tmp_path / "files").symlink_to(SHIPPED)
     (tmp_path / "undwarf").write_text(f'#!/bin/sh\nexec {sys.executable} -m undwarf "$@"\n')

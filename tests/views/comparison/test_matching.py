@@ -173,3 +173,14 @@ def test_both_sides_have_common_numbers() -> None:
     assert [pair.before for pair in names[0]] == ["main", "f"]
     assert [pair.after for pair in names[1]] == ["g", "main"]
     assert names[0][0] is names[1][1]
+
+
+def test_what_is_gone_of_a_renamed_file_is_gone_of_that_file() -> None:
+    def recorded(stacks: Sequence[str]) -> Recorded:
+        return Recorded("x.data", make_profile([S(stack) for stack in stacks]))
+
+    before = recorded(["main@app work@app", "main@app work@app", "main@app gone@app"])
+    after = recorded(["main@app2 work@app2", "main@app2 work@app2"])
+    comparison = compare([before], [after], ("image",))
+    ((table,),) = [event.tables for event in comparison.events]
+    assert [(row.name, row.name_before, row.samples) for row in table.rows] == [("app2", "app", (3, 2))]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from undwarf.column import absent, zeros
 from undwarf.errors import UsageError
 from undwarf.profile.grouping import look_up, widen
+from undwarf.profile.model import Profile
 from undwarf.unwind.stop_reason import WHOLE, StopReason
 from undwarf.views.comparison import inlining, tables
 from undwarf.views.comparison.matching import match
@@ -120,12 +121,7 @@ def compare(
 
 def _common_events(before: Sequence[Recorded], after: Sequence[Recorded]) -> list[_Event]:
     """The events that all recordings have, by name without modifiers."""
-    of_recordings: list[dict[str, tuple[Events, str]]] = []
-    for recorded in (*before, *after):
-        found: dict[str, tuple[Events, str]] = {}
-        for event, name in sections(recorded.profile, ()):
-            found.setdefault(kind_of_event(name).base, (event, name))
-        of_recordings.append(found)
+    of_recordings = [events_by_base(recorded.profile) for recorded in (*before, *after)]
     common = [name for name in of_recordings[0] if all(name in found for found in of_recordings)]
     if not common:
         names = [", ".join(name for _event, name in found.values()) for found in of_recordings]
@@ -143,6 +139,14 @@ def _common_events(before: Sequence[Recorded], after: Sequence[Recorded]) -> lis
         )
         for name in common
     ]
+
+
+def events_by_base(profile: Profile) -> dict[str, tuple[Events, str]]:
+    """The (event, name) of each event of a recording by its name without modifiers, the first of several."""
+    found: dict[str, tuple[Events, str]] = {}
+    for event, name in sections(profile, ()):
+        found.setdefault(kind_of_event(name).base, (event, name))
+    return found
 
 
 class _Family:
@@ -362,6 +366,7 @@ class _OfEvent:
             name_before=thing.name_before,
             path=thing.path,
             number=thing.number,
+            numbers=thing.numbers,
         )
 
     def _total(self) -> Row:

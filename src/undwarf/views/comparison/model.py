@@ -72,10 +72,10 @@ class Row(NamedTuple):
     """A row of a table.
 
     ``name`` is that of the side after, of the side before where only that has it; ``name_before`` where it differs.
-    ``path``: of call paths, the functions from the root on. ``weight`` is per unit of work, ``share`` the part of all
-    weight, 0 to 1. ``adjusted`` is the p-value after correction for all rows of the comparison, None where the row is
-    not tested; ``significant`` if it is below :data:`LEVEL`. ``number``: the common number of a function, ``test`` that
-    of its test.
+    ``path``: of call paths, the functions from the root on, ``numbers`` their common numbers. ``weight`` is per unit of
+    work, ``share`` the part of all weight, 0 to 1. ``adjusted`` is the p-value after correction for all rows of the
+    comparison, None where the row is not tested; ``significant`` if it is below :data:`LEVEL`. ``number``: the common
+    number of a function, ``test`` that of its test.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Row(NamedTuple):
     path: tuple[str, ...] = ()
     number: int = -1
     test: int | None = None
+    numbers: tuple[int, ...] = ()
 
 
 class Table(NamedTuple):

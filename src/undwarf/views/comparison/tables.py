@@ -34,6 +34,7 @@ class Thing(NamedTuple):
     path: tuple[str, ...] = ()
     number: int = -1
     notes: tuple[Note, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 class Counted(NamedTuple):
@@ -99,8 +100,14 @@ def images(both: Both) -> Counted:
     names: dict[str, int] = {}
     before: dict[int, str] = {}
     of_function = []
+    # What is gone of a file is gone of the file that it is after.
+    after = {
+        pair.image_before: pair.image_after for pair in both.functions.pairs if pair.image_before and pair.image_after
+    }
     for pair in both.functions.pairs:
         image = image_of(pair)
+        if pair.after is None:
+            image = after.get(image) or image
         number = names.setdefault(image, len(names))
         of_function.append(number)
         if pair.image_before and pair.image_before != image:
@@ -154,7 +161,8 @@ def paths(both: Both, events: Sequence[Events], weight: Weight, least: float) ->
     for above, number in heavy:
         thing = both.function_rows[number]
         path = (*(things[above].path if above != NONE else ()), thing.name)
-        things.append(thing._replace(path=path, number=number, notes=()))
+        passed = (*(things[above].numbers if above != NONE else ()), number)
+        things.append(thing._replace(path=path, number=number, notes=(), numbers=passed))
     return both.counted("path", things, groups)
 
 

@@ -55,6 +55,24 @@ def in_units(times: Any, start: int, unit: int) -> memoryview:
     return result
 
 
+@cython.locals(
+    values="const unsigned long long[::1]",
+    out="unsigned long long[::1]",
+    first="unsigned long long",
+    index="Py_ssize_t",
+)
+def since(times: Any, start: int) -> memoryview:
+    """Times (Q) as if ``start`` were 1; 0, for none, stays 0, and earlier ones are 1."""
+    values = times
+    first = start
+    result = zeros("Q", len(times))
+    out = result
+    for index in range(values.shape[0]):
+        if values[index] != 0:
+            out[index] = values[index] - first + 1 if values[index] > first else 1
+    return result
+
+
 @cython.locals(values="const unsigned int[::1]", out="unsigned int[::1]", length="unsigned int", index="Py_ssize_t")
 def multiples(column: Any, span: int, times: bool = False) -> memoryview:
     """How often ``span`` fits into each entry; with ``times``, each entry times ``span``."""

@@ -67,11 +67,13 @@ def profile_part(
     dump: int = 8192,
     bounds: Bounds | None = None,
     source: Recording | None = None,
+    apart: memoryview | None = None,
 ) -> PageProfile:
     """The part of a profile whose samples are in order of time, if they have times.
 
     ``recording``: what the page says of it. ``dump``: the largest recorded stack dump, in bytes, for advice.
-    ``source``: the recording, of which lost records and context switches are shown.
+    ``source``: the recording, of which lost records and context switches are shown. ``apart`` (I): samples for which it
+    differs are not in one row.
     """
     bounds = bounds or Bounds()
     samples = profile.samples.columns
@@ -87,9 +89,10 @@ def profile_part(
     gap, gaps = gaps_of(profile, quality, images)
     event = widen(samples.event)
     node = look_up(samples.stack, nodes.node_of)
-    key, steps = combined((threads.column, widen(samples.cpu), event, gap, node))
+    groups = (apart,) if apart is not None else ()
+    key, steps = combined((threads.column, widen(samples.cpu), event, gap, node, *groups))
     rows = merged(key, times.column, weights, bounds.rows)
-    thread, cpu, event, gap, node = parts_of(rows.key, steps)
+    thread, cpu, event, gap, node = parts_of(rows.key, steps)[:5]
     unit = times.unit or 0
     values: dict[str, Any] = {
         "version": VERSION,

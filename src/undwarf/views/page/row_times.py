@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from undwarf.column import zeros
-from undwarf.profile.model import Profile
+from undwarf.profile.model import Column, Profile
 from undwarf.views.kernels.page_columns import in_units
 
 FINEST = 1000
@@ -26,14 +26,18 @@ class RowTimes(NamedTuple):
         return (min(max(time, self.start), self.end) - self.start) // self.unit
 
 
+def start_of(times: Column) -> int:
+    """The first time of samples; those without one have 0, and the others are in order. 0 if there is none."""
+    return min(times, default=0) or next((time for time in times if time), 0)
+
+
 def row_times(profile: Profile, first: int = 0, last: int = 0) -> RowTimes:
     """The times of the samples; ``first`` and ``last`` (ns, 0 for none) may be outside of them."""
     times = profile.samples.columns.time
     count = len(times)
     if not count or (profile.origin is not None and "time" not in profile.origin.fields) or not max(times):
         return RowTimes(zeros("I", count), None, None, None)
-    # Samples without a time have 0, and the others are in order.
-    start = min(time for time in (first, next(time for time in times if time), min(times) or last) if time)
+    start = min(time for time in (first, start_of(times), last) if time)
     end = max(max(times), last)
     unit = FINEST
     while (end - start) // unit > _LAST:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import zeros
-from undwarf.ordering import take
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE
@@ -76,7 +75,8 @@ def types_part(
     columns = profile.samples.columns
     leaves = look_up(columns.stack, profile.stacks.frame)
     of_sample = look_up(look_up(leaves, touched.access), of_access)
-    found = {"row_access": take(of_sample, page.samples)}
+    # In the page of a comparison, rows of the other side have no sample here.
+    found = {"row_access": look_up(page.samples, of_sample)}
     if columns.weight is not None:
         latencies = latency_of(profile, 0)
         found["row_latency"] = lower_halves(sums(page.rows, latencies, len(page.samples)))

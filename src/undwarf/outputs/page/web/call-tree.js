@@ -538,8 +538,9 @@ export class Boxes {
  * @param {Shape} shape
  * @param {Weights} weights
  * @param {Uint32Array | number[]} [tops] nodes none of which is above another; the root if left out
+ * @param {Weights} [order] weights by which siblings are put in order
  */
-export function calleeBoxes(shape, weights, tops = [0]) {
+export function calleeBoxes(shape, weights, tops = [0], order = weights) {
   const sums = (/** @type {number[]} */ nodes) => {
     const sum = { total: 0, self: 0, samples: 0, flags: 0, frame: NONE };
     for (const node of nodes) addNode(sum, shape, weights, node);
@@ -571,10 +572,15 @@ export function calleeBoxes(shape, weights, tops = [0]) {
         }
       found.push(...groups.values());
     }
-    found.sort((a, b) => b.total - a.total || a.entity - b.entity);
+    if (order === weights) found.sort((a, b) => b.total - a.total || a.entity - b.entity);
+    else {
+      const rank = new Map(found.map(({ entity, nodes }) => [entity, nodes.reduce((sum, node) => sum + order.total[node], 0)]));
+      found.sort((a, b) => /** @type {number} */ (rank.get(b.entity)) - /** @type {number} */ (rank.get(a.entity)) || a.entity - b.entity);
+    }
     let x = made.x0[box];
     for (const { entity, nodes, total } of found) made.add(box, entity, x, (x += total), sums(nodes), nodes);
   });
+  boxes.falling = order === weights;
   const nodes = [...tops];
   const top = sums(nodes);
   boxes.add(-1, nodes.length ? shape.entity[nodes[0]] : NONE, 0, top.total, top, nodes);

@@ -176,7 +176,7 @@ export class CodeView {
     let { chosen } = app.state.view;
     let part = null;
     try {
-      part = await app.parts.get("code");
+      part = await app.parts.get(app.partOfSide("code"));
     } catch (error) {
       app.warn(/** @type {Error} */ (error).message);
     }

@@ -24,7 +24,7 @@ const KIND_HUES = {
 };
 
 /** Kinds of pattern: lines and dots over a box, so that nothing is told by colour alone. @type {Record<string, string>} */
-export const PATTERNS = { kernel: "diagonal", vdso: "backward", jit: "vertical", inlined: "dots", unnamed: "dashes", broken: "cross" };
+export const PATTERNS = { kernel: "diagonal", vdso: "backward", jit: "vertical", inlined: "dots", unnamed: "dashes", broken: "cross", appeared: "vertical", gone: "backward" };
 
 /** What kinds are called. @type {Record<string, string>} */
 export const KIND_LABELS = {
@@ -187,7 +187,7 @@ export class Palette {
 
   /**
    * The colour of a box.
-   * @param {"kind" | "module" | "self"} choice
+   * @param {import("./state.js").View["colour"]} choice
    * @param {number} entity
    * @param {string} kind as kindOf says
    * @param {number} heat 0 to 1

@@ -1,5 +1,6 @@
 // The trees that the flame graph shows, made anew only when what they depend on changes.
 
+import { ComparedTrees } from "./compare-trees.js";
 import {
   calleeBoxes,
   callerBoxes,
@@ -33,7 +34,7 @@ import {
 export const MOST_LANES = 40;
 
 /** What trees depend on, besides the selection. */
-export const TREE_PROPERTIES = ["tree", "order", "recursion", "byThread", "chosen"];
+export const TREE_PROPERTIES = ["tree", "order", "recursion", "byThread", "chosen", "compare", "width"];
 
 /** Trees of what the state selects. */
 export class FlameTrees {
@@ -52,11 +53,15 @@ export class FlameTrees {
     this.panes = [];
     /** How many threads have no lane. */
     this.left = 0;
+    /** Trees of both sides; null for the page of one recording. */
+    this.compared = app.comparison && new ComparedTrees(app);
   }
 
   /** Whether processes are a row: there are several. */
   get severalProcesses() {
-    const { profile, entities, state } = this.app;
+    const { profile, entities, state, comparison } = this.app;
+    // Processes of both sides of a comparison are never the same.
+    if (comparison) return false;
     const busy = profile.threads.filter((thread) => !thread.idle || state.view.idle);
     return new Set(busy.map((thread) => entities.ofProcess[thread.process])).size > 1;
   }
@@ -64,8 +69,9 @@ export class FlameTrees {
   /** @returns {Shape} */
   get shape() {
     const { profile, entities, state } = this.app;
-    const { hide, recursion, byThread, order, tree } = state.view;
-    const lanes = order === "time" && tree === "callees" && profile.timeUnit !== null;
+    const { hide, recursion } = state.view;
+    const lanes = this.inTime;
+    const byThread = state.view.byThread && !this.compared;
     const processes = this.severalProcesses && !lanes;
     const key = JSON.stringify([hide, recursion, byThread && !lanes, processes]);
     let shape = this.shapes.get(key);
@@ -95,8 +101,14 @@ export class FlameTrees {
       this.weights = weigh(profile, shape, selection);
       this.sums = null;
     }
-    const weights = /** @type {Weights} */ (this.weights);
     this.left = 0;
+    if (this.compared) {
+      this.compared.update(shape);
+      this.panes = this.compared.panes;
+      this.weights = /** @type {Weights} */ (this.compared.weights);
+      return;
+    }
+    const weights = /** @type {Weights} */ (this.weights);
     const chosen = entities.find(view.chosen);
     if (view.tree === "sandwich" && chosen >= 0) {
       const { callees, callers } = sandwich(shape, weights, chosen);
@@ -120,7 +132,12 @@ export class FlameTrees {
   /** Whether boxes are in order of time, their width time. */
   get inTime() {
     const { view } = this.app.state;
-    return view.order === "time" && view.tree === "callees" && this.app.profile.timeUnit !== null;
+    return !this.compared && view.order === "time" && view.tree === "callees" && this.app.profile.timeUnit !== null;
+  }
+
+  /** The weight of all that is selected, as widths show it. */
+  get whole() {
+    return this.compared ? (this.weights?.total[0] ?? 0) : this.app.selection.total;
   }
 
   get lastTime() {
@@ -148,7 +165,9 @@ export class FlameTrees {
     if (this.panes.length > 1 && this.panes[0].up) {
       pane = zoom[0] === "<" ? 0 : 1;
       keys = zoom[0] === "<" ? zoom.slice(1) : zoom;
-    } else if (this.inTime && zoom.length) {
+    }
+    if (this.compared?.beside) return this.deeper(pane, keys);
+    if (this.inTime && zoom.length) {
       const lane = entities.find(zoom[0]);
       pane = this.panes.findIndex(({ boxes }) => boxes.entity[0] === lane);
       if (pane < 0) return { pane: 0, box: 0 };
@@ -162,6 +181,28 @@ export class FlameTrees {
       box = next;
     }
     return { pane, box };
+  }
+
+  /**
+   * The box at a path in the pane of the side after, or in that of before if the path is longer there.
+   * @param {number} pane
+   * @param {string[]} keys
+   */
+  deeper(pane, keys) {
+    const { entities } = this.app;
+    const compared = /** @type {ComparedTrees} */ (this.compared);
+    const found = [pane + compared.perSide, pane].map((one) => {
+      const boxes = this.panes[one].boxes;
+      let box = 0;
+      for (const key of keys) {
+        const next = boxes.child(box, entities.find(key));
+        if (next < 0) break;
+        box = next;
+      }
+      return { pane: one, box, depth: boxes.depth[box] };
+    });
+    const best = found[1].depth > found[0].depth ? found[1] : found[0];
+    return { pane: best.pane, box: best.box };
   }
 
   /**

@@ -7,6 +7,7 @@ import { literally } from "./entities.js";
 import { csvText, offerFile } from "./csv.js";
 import { foldedOf, saveBlob, svgOf } from "./export.js";
 import { KIND_LABELS, Palette } from "./flame-colors.js";
+import { ComparedFlame } from "./flame-compare.js";
 import { axisTicks, isMerged, place } from "./flame-layout.js";
 import { Tooltip, closeMenu, openMenu } from "./flame-menu.js";
 import { FlameTrees, MOST_LANES, TREE_PROPERTIES } from "./flame-trees.js";
@@ -23,6 +24,9 @@ const AXIS = 22;
 const TEXT_FROM = 22;
 const ZOOM_MS = 220;
 const LANE_GAP = 6;
+/** Between two graphs beside each other, and the width from which they are not one below the other. */
+const BESIDE_GAP = 14;
+const LEAST_BESIDE = 620;
 
 /** Height of a row. */
 function rowHeight() {
@@ -34,6 +38,10 @@ export class FlameView {
   constructor(app, root, tools) {
     this.app = app;
     this.trees = new FlameTrees(app);
+    /** Words and looks of a comparison; null for the page of one recording. */
+    this.compared = this.trees.compared && new ComparedFlame(app, this.trees.compared);
+    /** The box of each pane that fills its width, of two graphs beside each other. @type {number[]} */
+    this.frames = [];
     this.tip = new Tooltip();
     this.window = { from: 0, to: 1 };
     /** @type {{from: number, to: number, start: number, before: {from: number, to: number}} | null} */
@@ -124,6 +132,19 @@ export class FlameView {
       ["icicle", "Icicle", "Roots at the top (i)"],
       ["flame", "Flame", "Roots at the bottom (i)"],
     ]);
+    if (this.compared) {
+      this.order.hidden = true;
+      this.widths = choice("Widths", "width", [
+        ["larger", "Larger", "Widths are the larger of before and after: what is gone is seen, too (x)"],
+        ["after", "After", "Widths are weights after (x)"],
+        ["before", "Before", "Widths are weights before (x)"],
+      ]);
+      const sides = choice("Sides", "compare", [
+        ["one", "Both in one", "One flame graph of both sides (b)"],
+        ["beside", "Side by side", "A flame graph for each side (b)"],
+      ]);
+      tools.append(sides, this.widths);
+    }
     tools.append(
       choice("Tree", "tree", [
         ["callees", "Callees", "From the roots down (v)", () => this.turn("callees")],
@@ -133,12 +154,13 @@ export class FlameView {
       this.drawn,
       this.order,
       choice("Colours", "colour", [
+        ...(this.compared ? [/** @type {[string, string, string]} */ (["change", "Change", "Colours by what changed (c)"])] : []),
         ["kind", "Kind", "Colours by kind of code (c)"],
         ["module", "Module", "Colours by file (c)"],
         ["self", "Self", "Colours by self weight (c)"],
       ]),
       check("recursion", "merge recursion", "A function below itself is merged with the first one (r)"),
-      check("byThread", "by thread", "Threads as rows below the stacks"),
+      ...(this.compared ? [] : [check("byThread", "by thread", "Threads as rows below the stacks")]),
       h("span", { class: "spacer" }),
       this.exporter,
     );
@@ -162,9 +184,16 @@ export class FlameView {
     add("o", "order: weight or time", () => state.set({ order: state.view.order === "heavy" ? "time" : "heavy" }));
     add("r", "merge recursion", () => state.set({ recursion: !state.view.recursion }));
     add("c", "next colours", () => {
-      const choices = /** @type {const} */ (["kind", "module", "self"]);
-      state.set({ colour: choices[(choices.indexOf(state.view.colour) + 1) % 3] });
+      const choices = /** @type {View["colour"][]} */ (["kind", "module", "self", ...(this.compared ? ["change"] : [])]);
+      state.set({ colour: choices[(choices.indexOf(state.view.colour) + 1) % choices.length] });
     });
+    if (this.compared) {
+      add("b", "both sides in one, or side by side", () => state.set({ compare: state.view.compare === "one" ? "beside" : "one" }));
+      add("x", "widths: larger, after, before", () => {
+        const widths = /** @type {const} */ (["larger", "after", "before"]);
+        state.set({ width: widths[(widths.indexOf(state.view.width) + 1) % 3] });
+      });
+    }
     add("e", "open the code of this function", () => this.openCode(this.current()));
     add(["m", "ContextMenu"], "menu of this box", () => this.menuAtFocus());
   }
@@ -178,6 +207,7 @@ export class FlameView {
     const all = !changed.size || changed.has("view");
     for (const one of this.shown) one(view);
     this.order.toggleAttribute("inert", view.tree !== "callees");
+    this.widths?.toggleAttribute("inert", view.compare === "beside");
     this.drawn.toggleAttribute("inert", view.tree === "sandwich");
     const stale = [...SELECTING, ...TREE_PROPERTIES].some((name) => changed.has(name));
     if (all || stale) {
@@ -189,7 +219,8 @@ export class FlameView {
     if (all || stale || changed.has("search")) this.findMatches();
     const { pane, box } = this.trees.resolve(view.zoom);
     const boxes = this.trees.panes[pane]?.boxes;
-    const target = boxes ? { from: boxes.x0[box], to: boxes.x1[box] } : { from: 0, to: 1 };
+    this.frames = this.beside ? /** @type {any} */ (this.trees.compared).zoomBoxes({ pane, box }) : [];
+    const target = boxes ? this.extent(pane, box) : { from: 0, to: 1 };
     if (!(target.to > target.from)) target.to = target.from + 1;
     if (all || stale || changed.has("draw")) this.window = target;
     else if (changed.has("zoom")) this.animate(target);
@@ -199,6 +230,26 @@ export class FlameView {
     this.showHead();
     this.showLegend();
     this.draw();
+  }
+
+  /** Whether there is a graph for each side of a comparison; the window is then relative to the box in view of each. */
+  get beside() {
+    return Boolean(this.trees.compared?.beside);
+  }
+
+  /** Where the window's 0 is in a pane, and what its 1 is. @param {number} pane */
+  scaleOf(pane) {
+    const { boxes } = this.trees.panes[pane];
+    if (!this.beside) return { at: 0, size: 1 };
+    const box = this.frames[pane] ?? 0;
+    return { at: boxes.x0[box], size: boxes.x1[box] - boxes.x0[box] || 1 };
+  }
+
+  /** Where boxes are, in units of the window. @param {number} pane @param {number} box @param {number} [last] */
+  extent(pane, box, last = box) {
+    const { boxes } = this.trees.panes[pane];
+    const { at, size } = this.scaleOf(pane);
+    return { from: (boxes.x0[box] - at) / size, to: (boxes.x1[last] - at) / size };
   }
 
   /** Draw at the next frame. */
@@ -257,7 +308,7 @@ export class FlameView {
     const { zoomed } = this;
     const boxes = trees.panes[zoomed?.pane ?? 0]?.boxes;
     const nothing = !(selection.total > 0);
-    this.empty.hidden = !nothing && (app.state.view.tree !== "sandwich" || trees.panes.length > 1);
+    this.empty.hidden = !nothing && (app.state.view.tree !== "sandwich" || Boolean(trees.panes[0]?.up));
     this.scroll.hidden = this.legend.hidden = !this.empty.hidden;
     if (!this.empty.hidden) this.showEmpty(nothing);
     /** @type {HTMLElement[]} */
@@ -295,7 +346,8 @@ export class FlameView {
     const notes = [];
     const boxes = trees.panes[this.zoomed?.pane ?? 0]?.boxes;
     const box = this.zoomed?.box ?? 0;
-    if (boxes) {
+    if (boxes && this.compared) notes.push(...this.compared.notes(this.zoomed?.pane ?? 0, box));
+    else if (boxes) {
       const every = trees.inTime && !app.state.view.zoom.length ? trees.panes.map((pane) => pane.boxes) : [boxes];
       const total = every.reduce((sum, one) => sum + one.total[box], 0);
       const samples = every.reduce((sum, one) => sum + one.samples[box], 0);
@@ -307,7 +359,7 @@ export class FlameView {
     const { matches } = this;
     if (matches) {
       const at = this.match >= 0 ? `match ${formatCount(this.match + 1)} of ` : "";
-      const share = formatShare(selection.total ? matches.weight / selection.total : 0);
+      const share = formatShare(trees.whole ? matches.weight / trees.whole : 0);
       notes.push(
         `${at}${formatCount(matches.nodes.length)} ${matches.nodes.length === 1 ? "box" : "boxes"} of ${formatCount(matches.functions)} ` +
           `${matches.functions === 1 ? "function" : "functions"} found: ${share}`,
@@ -377,7 +429,8 @@ export class FlameView {
       items.push(h("span", { class: "flame-key" }, swatch, text, share ? h("span", { class: "dim" }, share) : null));
     };
     const kinds = this.kindShares();
-    if (view.colour === "module") {
+    if (view.colour === "change" && this.compared) this.compared.legend(this.palette, entry);
+    else if (view.colour === "module") {
       const { totals } = this.trees;
       const sums = new Float64Array(profile.images.length);
       for (let i = 0; i < entities.functions; i++) if (entities.image[i] !== NONE) sums[entities.image[i]] += totals.self[i];
@@ -393,7 +446,7 @@ export class FlameView {
     } else
       for (const [kind, weight] of kinds)
         entry(this.palette.ofKind(kind), kind, KIND_LABELS[kind] ?? kind, kind === "broken" ? "" : formatShare(weight / total));
-    if (view.colour !== "kind")
+    if (view.colour !== "kind" && view.colour !== "change")
       for (const [kind] of kinds) if (["inlined", "unnamed", "broken"].includes(kind)) entry(this.palette.theme.back, kind, KIND_LABELS[kind], "");
     this.legend.replaceChildren(...items);
   }
@@ -443,13 +496,14 @@ export class FlameView {
   /** One line about a box. @param {{pane: number, box: number, count: number, weight?: number}} one */
   sentence(one) {
     const { boxes } = this.trees.panes[one.pane];
-    const total = this.app.selection.total;
+    const total = this.trees.whole;
     if (one.count > 1) {
       const weight = one.weight ?? 0;
       return `${formatCount(one.count)} narrow frames, ${this.weightText(weight)}, ${formatShare(weight / total)} of all`;
     }
     const { box } = one;
     const image = boxes.entity[box] === NONE ? "" : this.app.entities.imageName(boxes.entity[box]);
+    if (this.compared) return this.compared.sentence(one.pane, box, this.nameOf(boxes.entity[box]), safeText(image));
     const kind = KIND_LABELS[this.kindOf(one.pane, box)];
     return [
       this.nameOf(boxes.entity[box]),
@@ -465,7 +519,7 @@ export class FlameView {
   /** @param {Shown} one */
   fillTip(one) {
     const { boxes } = this.trees.panes[one.pane];
-    const all = this.app.selection.total;
+    const all = this.trees.whole;
     const unit = this.unit === "samples";
     if (isMerged(one) && one.count > 1) {
       this.tip.fill(
@@ -486,6 +540,11 @@ export class FlameView {
     if (about.some(Boolean)) lines.push(about.filter(Boolean).join(" · "));
     const where = this.placeOf(one.pane, box);
     if (where) lines.push(where);
+    if (this.compared) {
+      const { lines: more, table, columns } = this.compared.tip(one.pane, box);
+      this.tip.fill(this.nameOf(entity), [...lines, ...more], table, columns);
+      return;
+    }
     const parent = boxes.parent[box];
     const whole = parent >= 0 ? boxes.total[parent] : all;
     const share = (/** @type {number} */ value, /** @type {number} */ of) => (of > 0 ? formatShare(value / of) : "");
@@ -539,6 +598,7 @@ export class FlameView {
     const { view } = this.app.state;
     const height = rowHeight();
     const { from, to } = this.window;
+    if (this.beside) return this.layBeside(width);
     const laid = this.trees.panes.map(({ boxes }) => place(boxes, from, to, width));
     const axis = this.trees.inTime ? AXIS : 0;
     /** @type {Shown[]} */
@@ -563,6 +623,46 @@ export class FlameView {
     return { shown, height: y };
   }
 
+  /**
+   * The boxes of both sides: before at the left, after at the right; on narrow screens one below the other.
+   * @param {number} width
+   */
+  layBeside(width) {
+    const compared = /** @type {import("./compare-trees.js").ComparedTrees} */ (this.trees.compared);
+    const { from, to } = this.window;
+    const row = rowHeight();
+    const stacked = width < LEAST_BESIDE;
+    const wide = stacked ? width : Math.floor((width - BESIDE_GAP) / 2);
+    const flame = this.app.state.view.draw === "flame";
+    /** @type {Shown[][]} */
+    const columns = [[], []];
+    const heights = [0, 0];
+    this.trees.panes.forEach(({ boxes, up, skip }, pane) => {
+      const { at, size } = this.scaleOf(pane);
+      const column = compared.column(pane);
+      const left = column && !stacked ? width - wide : 0;
+      const rows = place(boxes, at + from * size, at + to * size, wide).slice(skip ? 1 : 0);
+      const upward = compared.perSide > 1 ? up : flame;
+      rows.forEach((list, i) => {
+        const y = heights[column] + (upward ? rows.length - 1 - i : i) * row;
+        for (const one of list) {
+          // What is beyond the edge of its graph is not drawn over the other.
+          const x = Math.max(0, one.x);
+          const end = Math.min(wide, one.x + one.width);
+          if (end - x > 0.3) columns[column].push({ ...one, x: x + left, width: end - x, pane, y });
+        }
+      });
+      heights[column] += rows.length * row;
+    });
+    const below = stacked ? heights[0] + row : 0;
+    const height = stacked ? below + heights[1] : Math.max(...heights);
+    columns.forEach((list, column) => {
+      const shift = stacked ? (column ? below : 0) : flame && compared.perSide === 1 ? height - heights[column] : 0;
+      for (const one of list) one.y += shift;
+    });
+    return { shown: columns.flat(), height };
+  }
+
   paint() {
     const { canvas, context, scroll } = this;
     if (scroll.hidden || !canvas.isConnected) return;
@@ -577,7 +677,7 @@ export class FlameView {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
     }
-    const bottom = this.app.state.view.draw === "flame" && this.trees.panes.length === 1;
+    const bottom = this.app.state.view.draw === "flame" && (this.trees.panes.length === 1 || (this.beside && this.trees.panes.length === 2));
     const before = this.contentHeight;
     const total = Math.max(content, bottom ? height : 0);
     if (total !== before) {
@@ -618,7 +718,7 @@ export class FlameView {
     const { pane, box } = this.zoomed ?? { pane: 0, box: 0 };
     const one = shown.find((placed) => placed.pane === pane && placed.box === box && placed.count === 1);
     const row = rowHeight();
-    if (!box && this.trees.panes.length === 1) scroll.scrollTop = bottom ? total : 0;
+    if (!box && (this.trees.panes.length === 1 || (this.beside && !this.trees.panes[0]?.up))) scroll.scrollTop = bottom ? total : 0;
     else if (one || this.trees.panes[0]?.up) {
       const y = one ? one.y + (bottom ? total - Math.max(...shown.map((placed) => placed.y)) - row : 0) : 0;
       const room = bottom ? height - 4 * row : this.trees.panes[0]?.up ? height / 2 : 3 * row;
@@ -663,13 +763,14 @@ export class FlameView {
       }
       const entity = boxes.entity[one.box];
       const kind = this.kindOf(one.pane, one.box);
+      const look = this.compared?.colours ? this.compared.look(palette, one.pane, one.box) : null;
       const matches = matching !== null && entity !== NONE && matching[entity] === 1;
       // Callers of the frame in view are there for the way back.
-      const faded = (matching !== null && !matches) || (zoomed && one.pane === zoomed.pane && one.row < boxes.depth[zoomed.box]);
-      context.fillStyle = palette.fill(view.colour, entity, kind, this.heatOf ? this.heatOf(entity) : 0);
+      const faded = (matching !== null && !matches) || this.isAbove(one);
+      context.fillStyle = look ? look.fill : palette.fill(view.colour, entity, kind, this.heatOf ? this.heatOf(entity) : 0);
       if (faded) context.globalAlpha = 0.5;
       context.fillRect(x, y, wide - gap, row - 1);
-      const pattern = wide > 5 ? palette.pattern(context, kind) : null;
+      const pattern = wide > 5 ? palette.pattern(context, look ? look.pattern : kind) : null;
       if (pattern) {
         context.fillStyle = pattern;
         context.fillRect(x, y, wide - gap, row - 1);
@@ -685,12 +786,21 @@ export class FlameView {
       if (matches) this.mark(context, x, y, wide - gap, row);
       if (wide >= TEXT_FROM) {
         if (matches) context.font = bold;
-        const name = (matches ? "▸" : "") + this.nameOf(entity);
+        const own = this.nameOf(entity);
+        const name = (matches ? "▸" : "") + (this.compared ? this.compared.label(own, one.pane, one.box, look) : own);
         this.text(context, name, x + 5, y + row / 2, wide - 9, character, theme.text);
         if (matches) context.font = plain;
       }
     }
     this.paintFocus(context, shown, dy, width, row);
+  }
+
+  /** Whether a box is a caller of the one in view: those are there for the way back. @param {Shown} one */
+  isAbove(one) {
+    const { zoomed, trees } = this;
+    if (!zoomed) return false;
+    const box = this.beside ? (this.frames[one.pane] ?? 0) : one.pane === zoomed.pane ? zoomed.box : 0;
+    return one.row < trees.panes[one.pane].boxes.depth[box];
   }
 
   /** @param {Shown} one @param {Uint8Array} matching */
@@ -741,7 +851,10 @@ export class FlameView {
       context.strokeStyle = this.palette.theme.text;
       context.strokeRect(x + thick / 2, one.y + dy + thick / 2, wide - thick, row - thick);
     };
-    if (this.hovered) outline(this.hovered, 1);
+    // The same box of the other side of a comparison.
+    const other = this.compared && this.trees.compared?.otherBox(this.hovered ?? this.focus);
+    if (other) outline(other, 1.5);
+    if (this.hovered) outline(this.hovered, this.beside ? 1.5 : 1);
     if (this.focus && document.activeElement === this.canvas) outline(this.focus, 2.5);
     else if (this.focus && this.match >= 0) outline(this.focus, 2.5);
   }
@@ -896,8 +1009,8 @@ export class FlameView {
 
   /** Bounds of what can be in the window. */
   bounds() {
-    const boxes = this.trees.panes.map((pane) => pane.boxes);
-    return { from: Math.min(...boxes.map((one) => one.x0[0])), to: Math.max(...boxes.map((one) => one.x1[0])) };
+    const all = this.trees.panes.map((_, pane) => this.extent(pane, 0));
+    return { from: Math.min(...all.map((one) => one.from)), to: Math.max(...all.map((one) => one.to)) };
   }
 
   /** @param {number} factor @param {number} [at] 0 to 1: what stays where it is */
@@ -928,8 +1041,7 @@ export class FlameView {
     if (JSON.stringify(zoom) !== JSON.stringify(state.view.zoom)) state.set({ zoom });
     else {
       const { pane, box } = this.trees.resolve(zoom);
-      const { boxes } = this.trees.panes[pane];
-      this.animate({ from: boxes.x0[box], to: boxes.x1[box] });
+      this.animate(this.extent(pane, box));
     }
   }
 
@@ -940,7 +1052,7 @@ export class FlameView {
     this.say(this.focus);
     if (one.count > 1) {
       // What is merged has no frame of its own: its caller stays in view, the window is that of the narrow ones.
-      this.animate({ from: boxes.x0[one.box], to: boxes.x1[one.box + one.count - 1] });
+      this.animate(this.extent(one.pane, one.box, one.box + one.count - 1));
     } else this.zoomTo(this.trees.pathOf(one.pane, one.box));
   }
 
@@ -954,8 +1066,9 @@ export class FlameView {
     if (!zoomed) return;
     const { boxes } = this.trees.panes[zoomed.pane];
     const { from, to } = this.window;
-    const free = Math.abs(from - boxes.x0[zoomed.box]) + Math.abs(to - boxes.x1[zoomed.box]) > (to - from) * 1e-6;
-    if (free && !this.moving) this.animate({ from: boxes.x0[zoomed.box], to: boxes.x1[zoomed.box] });
+    const extent = this.extent(zoomed.pane, zoomed.box);
+    const free = Math.abs(from - extent.from) + Math.abs(to - extent.to) > (to - from) * 1e-6;
+    if (free && !this.moving) this.animate(extent);
     else if (zoomed.box > 0) {
       this.focus = { pane: zoomed.pane, box: zoomed.box, count: 1 };
       this.zoomTo(boxes.parent[zoomed.box] > 0 ? this.trees.pathOf(zoomed.pane, boxes.parent[zoomed.box]) : []);
@@ -1110,7 +1223,7 @@ export class FlameView {
     this.matches = this.matching ? this.trees.search(this.matching) : null;
     this.match = -1;
     if (this.matches) {
-      const total = this.app.selection.total;
+      const total = this.trees.whole;
       header.matches(this.matches.nodes.length, `· ${formatShare(total ? this.matches.weight / total : 0)}`);
     } else header.matches(null);
   }
@@ -1126,10 +1239,10 @@ export class FlameView {
       if (!keys) continue;
       const found = trees.resolve(keys);
       this.focus = { ...found, count: 1 };
-      const { boxes } = trees.panes[found.pane];
+      const extent = this.extent(found.pane, found.box);
       const scale = this.canvas.clientWidth / (this.window.to - this.window.from);
-      const wide = (boxes.x1[found.box] - boxes.x0[found.box]) * scale;
-      const inside = boxes.x0[found.box] >= this.window.from && boxes.x1[found.box] <= this.window.to;
+      const wide = (extent.to - extent.from) * scale;
+      const inside = extent.from >= this.window.from && extent.to <= this.window.to;
       if (wide < 60 || !inside) this.app.state.set({ zoom: keys });
       else {
         const placed = this.focusPlaced();
@@ -1176,16 +1289,18 @@ export class FlameView {
         const { boxes } = this.trees.panes[one.pane];
         const merged = isMerged(one);
         const entity = boxes.entity[one.box];
-        const kind = merged ? "" : this.kindOf(one.pane, one.box);
+        const look = !merged && this.compared?.colours ? this.compared.look(palette, one.pane, one.box) : null;
+        const kind = merged ? "" : look ? look.pattern : this.kindOf(one.pane, one.box);
         const x = Math.max(0, one.x);
         const wide = Math.min(width, one.x + one.width) - x;
-        const label = merged ? `${formatCount(one.count)} frames` : this.nameOf(entity);
+        const name = merged ? `${formatCount(one.count)} frames` : this.nameOf(entity);
+        const label = this.compared && !merged ? this.compared.label(name, one.pane, one.box, look) : name;
         return {
           x,
           y: one.y,
           width: wide,
           height: row - 1,
-          fill: merged ? palette.theme.grey : palette.fill(view.colour, entity, kind, this.heatOf ? this.heatOf(entity) : 0),
+          fill: merged ? palette.theme.grey : look ? look.fill : palette.fill(view.colour, entity, kind, this.heatOf ? this.heatOf(entity) : 0),
           kind,
           label: wide >= TEXT_FROM ? fitted(label, Math.floor((wide - 9) / 7)) : "",
           title: this.sentence(one),

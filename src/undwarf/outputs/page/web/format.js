@@ -35,17 +35,23 @@ function threeDigits(value) {
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
+/** A number below 1,000: quotients have digits behind the point. @param {number} value */
+function oneOf(value) {
+  return Number.isInteger(value) || value >= 99.95 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
 /**
  * A weight with its unit, short: "1.13 s", "12.3 M".
  * @param {number} value
  * @param {string | null | undefined} unit
  */
 export function formatWeight(value, unit) {
+  if (unit === "share") return formatShare(value);
   if (!value) return "0";
   if (unit === "samples" || unit === "count") return formatCount(value);
   const scale = SCALES[unit ?? ""] ?? COUNTS;
   const [factor, name] = scale.find(([one]) => value >= one * 0.9995) ?? scale[scale.length - 1];
-  const text = factor === 1 ? String(Math.round(value)) : threeDigits(value / factor);
+  const text = factor === 1 ? oneOf(value) : threeDigits(value / factor);
   const suffix = SCALES[unit ?? ""] ? name : [name, unit].filter(Boolean).join(" ");
   return suffix ? `${text}\u00a0${suffix}` : text;
 }
@@ -65,7 +71,8 @@ export function formatCount(value) {
 export function formatShare(share) {
   if (!Number.isFinite(share)) return "";
   if (share > 0 && share < 0.0005) return "<0.1\u00a0%";
-  if (share < 1 && share >= 0.9995) return ">99.9\u00a0%";
+  // A sum of quotients may be 1 but for its last digits.
+  if (share < 1 - 1e-9 && share >= 0.9995) return ">99.9\u00a0%";
   return `${(share * 100).toFixed(1)}\u00a0%`;
 }
 

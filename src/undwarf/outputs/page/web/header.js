@@ -1,10 +1,11 @@
 // The top of the page: what was recorded, what is added up, what is left out, and the tabs.
 
+import { SIDES } from "./comparison.js";
 import { h } from "./elements.js";
 import { formatCount, formatMoment, formatShare, formatTime, safeText, shorten } from "./format.js";
 import { problemOf } from "./pattern.js";
 import { wholenessOf } from "./quality.js";
-import { DEFAULTS } from "./state.js";
+import { DEFAULTS, ONE_SIDED } from "./state.js";
 import { THEMES, chosenTheme, setTheme } from "./theme.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -36,7 +37,7 @@ export class Header {
       h(
         "details",
         { class: "about" },
-        h("summary", {}, "About this recording"),
+        h("summary", {}, app.comparison ? "About these recordings" : "About this recording"),
         h("div", { class: "popover" }, h("dl", {}, ...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, safeText(text))]))),
       )
     );
@@ -110,6 +111,14 @@ export class Header {
       h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...this.tabs),
       h("div", { class: "weighing" }, ...(hasIdle ? [h("label", { class: "check" }, this.idle, "idle CPUs")] : []), this.whole, this.measure, h("div", { class: "choice", role: "group", "aria-label": "What is added up" }, ...this.weights)),
     );
+    const { comparison } = app;
+    if (comparison) {
+      // What is added up was decided when it was compared.
+      /** @type {HTMLElement} */ (this.weights[0].parentElement).remove();
+      this.sides = SIDES.map((side) => h("button", { type: "button", "data-side": side, onclick: () => app.state.set({ side }) }, side === "before" ? "Before" : "After"));
+      this.sideChoice = h("div", { class: "choice", role: "group", "aria-label": "Side that is shown", id: "side" }, ...this.sides);
+      this.whole.before(this.sideChoice);
+    }
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Active filters" });
     /** @type {HTMLElement} */ (document.getElementById("filters")).append(
       this.chips,
@@ -134,9 +143,14 @@ export class Header {
       const count = app.profile.measures.length;
       if (count > 1) app.state.set({ measure: (app.state.view.measure + 1) % count });
     });
-    app.keys.add(null, "Everywhere", "w", "Add up periods, or samples", () =>
-      app.state.set({ weight: app.state.view.weight === "period" ? "samples" : "period" }),
-    );
+    if (app.comparison)
+      app.keys.add(null, "Everywhere", "d", "Side that code, types and quality show: before or after", () =>
+        app.state.set({ side: app.state.view.side === "before" ? "after" : "before" }),
+      );
+    else
+      app.keys.add(null, "Everywhere", "w", "Add up periods, or samples", () =>
+        app.state.set({ weight: app.state.view.weight === "period" ? "samples" : "period" }),
+      );
     app.keys.add(null, "Filters", "F", "Focus on stacks with a name", () => this.patterns[0].input.select());
     app.keys.add(null, "Filters", "H", "Hide frames by name", () => this.patterns[1].input.select());
     app.keys.add(null, "Filters", "I", "Count idle CPUs", () => app.state.set({ idle: !app.state.view.idle }));
@@ -161,6 +175,7 @@ export class Header {
 
   /** @returns {[string, string][]} */
   facts() {
+    if (this.app.comparison) return this.comparedFacts(this.app.comparison);
     const { recording, timeStart, timeEnd, measures, origin, threads, row, quality } = this.app.profile;
     let samples = 0;
     for (const count of row.count) samples += count;
@@ -182,7 +197,40 @@ export class Header {
     return /** @type {[string, string][]} */ (rows.filter(([, text]) => text));
   }
 
+  /** @param {import("./comparison.js").Comparison} comparison @returns {[string, string][]} */
+  comparedFacts(comparison) {
+    const { machines, sides, files, whole } = comparison;
+    const both = (/** @type {string} */ name) => {
+      const texts = machines.map((one) => one[name] ?? "unknown");
+      return texts[0] === texts[1] ? texts[0] : texts.join(" → ");
+    };
+    const recordings = sides.map((side) => side.map(({ recording, samples, lost }) => `${recording}: ${formatCount(samples)} samples${lost ? `, ${formatCount(lost)} lost` : ""}`));
+    return /** @type {[string, string][]} */ (
+      [
+        ...recordings[0].map((text, i) => [i ? "" : "Before", text]),
+        ...recordings[1].map((text, i) => [i ? "" : "After", text]),
+        ["Weights", comparison.per],
+        ["Taken as the same file", files.map(({ before, after }) => `${before} → ${after}`).join(", ")],
+        ["Command", both("command")],
+        ["Host", both("host")],
+        ["Processor", both("cpu")],
+        ["Kernel", both("kernel")],
+        ["Recorded", both("recorded")],
+        ["Whole stacks", whole ? `${formatShare(whole.weight.before)} → ${formatShare(whole.weight.after)}` : ""],
+      ].filter(([, text]) => text)
+    );
+  }
+
+  /** What was found. @param {import("./comparison.js").Comparison} comparison */
+  comparedSummary({ sides, tests, anySignificant, events }) {
+    const samples = sides.map((side) => formatCount(side.reduce((sum, one) => sum + one.samples, 0)));
+    const recordings = sides.some((side) => side.length > 1) ? ` of ${sides.map((side) => side.length).join(" → ")} recordings` : "";
+    const found = !tests ? "nothing was tested: too few samples, or no times" : anySignificant ? "" : "no difference is larger than chance explains";
+    return [`${samples.join(" → ")} samples${recordings}`, events[0]?.name, found].filter(Boolean).join(" · ");
+  }
+
   summary() {
+    if (this.app.comparison) return this.comparedSummary(this.app.comparison);
     const { recording, timeStart, timeEnd, measures } = this.app.profile;
     const length = timeStart !== null && timeEnd !== null ? formatTime(timeEnd - timeStart) : null;
     return [recording.host, recording.recorded?.slice(0, 16).replace("T", " "), length, measures[0]?.name].filter(Boolean).join(" · ");
@@ -347,6 +395,8 @@ export class Header {
       input.setAttribute("aria-invalid", String(wrong !== null));
     }
     this.idle.checked = view.idle;
+    if (this.sideChoice) this.sideChoice.hidden = !ONE_SIDED.includes(view.view);
+    for (const button of this.sides ?? []) button.setAttribute("aria-pressed", String(button.dataset.side === view.side));
     this.showTheme();
     this.showChips();
     this.showWhole();
@@ -373,6 +423,15 @@ export class Header {
   }
 
   showWhole() {
+    const { comparison } = this.app;
+    if (comparison && !ONE_SIDED.includes(this.app.state.view.view)) {
+      const shares = [0, 1].map((side) => wholenessOf(this.app.profile, this.app.selectionOf(side))).map(({ whole, known }) => (known ? whole / known : 1));
+      const poor = Math.min(...shares) < WHOLE_ENOUGH;
+      this.whole.className = poor ? "whole poor" : "whole";
+      this.whole.textContent = `${poor ? "⚠ " : "✓ "}${shares.map(formatShare).join(" → ")} whole stacks`;
+      this.whole.title = "Stacks that reach the start of their thread, before and after. Open the details.";
+      return;
+    }
     const { whole, known } = wholenessOf(this.app.profile, this.app.selection);
     if (!known) {
       this.whole.hidden = true;

@@ -3,6 +3,7 @@
 import { App } from "./app.js";
 import { Parts } from "./parts.js";
 import { Profile } from "./profile.js";
+import { DEFAULTS } from "./state.js";
 import { startTheme } from "./theme.js";
 
 async function start() {
@@ -12,7 +13,9 @@ async function start() {
   if (!part) throw new Error("the page has no profile");
   const first = /** @type {string} */ (part.json.start ?? "");
   if (first && location.hash.length < 2) history.replaceState(null, "", `#${first}`);
-  const app = new App(new Profile(part), parts);
+  const compared = part.columns.row_side ? await parts.get("comparison") : null;
+  if (compared) DEFAULTS.colour = "change";
+  const app = new App(new Profile(part), parts, compared);
   document.title = `${app.profile.title} - undwarf`;
   app.update(new Set());
   document.documentElement.dataset.ready = "true";

@@ -61,6 +61,9 @@ export class Profile {
       gap: /** @type {Uint16Array} */ (c.row_gap),
       count: /** @type {Uint32Array} */ (c.row_count),
       weight: /** @type {Float64Array} */ (c.row_weight),
+      /** Of a comparison: 0 before, 1 after. */
+      side: /** @type {Uint8Array | null} */ (c.row_side ?? null),
+      recording: /** @type {Uint16Array | null} */ (c.row_recording ?? null),
     };
     this.run = c.run_thread
       ? {

@@ -1,6 +1,7 @@
 // How whole the selected stacks are, why others end early, and what would mend it.
 
 import { NONE } from "./decode.js";
+import { sideNumber } from "./comparison.js";
 import { h } from "./elements.js";
 import { formatCount, formatShare, safeText, shorten } from "./format.js";
 import { NOT_UNWOUND, wholenessOf } from "./quality.js";
@@ -45,7 +46,8 @@ export class QualityView {
     const without = this.rows.filter((one) => NOT_UNWOUND.has(profile.gaps[one.gap].reason));
     this.rows = [...broken, ...without];
     const inferred = this.inferredSamples();
-    const lost = profile.marks.filter((mark) => mark.kind === "lost").reduce((sum, mark) => sum + mark.count, 0);
+    const marked = profile.marks.filter((mark) => mark.kind === "lost").reduce((sum, mark) => sum + mark.count, 0);
+    const lost = app.comparison ? app.comparison.lost(sideNumber(app.state.view.side)) : marked;
     const poor = known > 0 && share < 0.9;
     const cut = known - whole;
     const meter = h("div", { class: "meter", role: "img", "aria-label": `${formatShare(share)} of the stacks are whole` });

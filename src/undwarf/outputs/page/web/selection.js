@@ -18,13 +18,16 @@ import { NONE } from "./decode.js";
 /** Names of the properties that a selection depends on. */
 export const SELECTING = ["measure", "weight", "range", "processes", "threads", "cpus", "gaps", "idle", "focus", "hide"];
 
+/** Of a comparison: the weight of each row, and the side that is selected, null for both. @typedef {{weight: Float64Array, side: number | null}} Compared */
+
 /**
  * @param {Profile} profile
  * @param {View} view
  * @param {Entities} entities
+ * @param {Compared | null} [compared]
  * @returns {Selection}
  */
-export function select(profile, view, entities) {
+export function select(profile, view, entities, compared = null) {
   const { row } = profile;
   const rows = row.time.length;
   const events = new Uint8Array(256);
@@ -35,7 +38,8 @@ export function select(profile, view, entities) {
   const gaps = view.gaps.length ? new Set(view.gaps) : null;
   const focus = focused(profile, view, entities);
   const [from, to] = view.range ?? [0, NONE];
-  const weight = view.weight === "samples" ? row.count : row.weight;
+  const weight = compared ? compared.weight : view.weight === "samples" ? row.count : row.weight;
+  const side = compared?.side ?? null;
   const chosen = new Uint8Array(rows);
   const nodes = profile.node.parent.length;
   const self = new Float64Array(nodes);
@@ -48,7 +52,7 @@ export function select(profile, view, entities) {
   for (let i = first; i < last; i++) {
     if (!events[row.event[i]] || (cpus && !cpus[row.cpu[i]]) || (gaps && !gaps.has(row.gap[i]))) continue;
     const wanted = threads[row.thread[i]];
-    if (!wanted) continue;
+    if (!wanted || (side !== null && row.side && row.side[i] !== side)) continue;
     if (wanted === IDLE) {
       idle += weight[i];
       continue;

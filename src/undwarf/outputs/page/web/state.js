@@ -19,7 +19,7 @@
  * @property {"heavy" | "time"} order of siblings
  * @property {boolean} recursion whether direct and indirect recursion is merged
  * @property {boolean} byThread whether threads are rows of the flame graph
- * @property {"kind" | "module" | "self"} colour what colours of the flame graph mean
+ * @property {"kind" | "module" | "self" | "change"} colour what colours of the flame graph mean
  * @property {"process" | "thread" | "cpu" | "none"} lanes of the time line; none: folded away
  * @property {[number, number] | null} span the part of time that the time line shows
  * @property {string[]} zoom the path of the frame that fills the width: keys of frames, root first
@@ -27,7 +27,14 @@
  * @property {"functions" | "images" | "threads" | "lines" | "types"} table
  * @property {string} sort column of the table, with "-" in front: falling
  * @property {string | null} type name of the chosen type
+ * @property {"one" | "beside"} compare both sides of a comparison in one flame graph, or one graph for each
+ * @property {"larger" | "after" | "before"} width what widths of the one flame graph mean
+ * @property {"function" | "path" | "image" | "line" | "thread" | "type" | "field"} by rows of a comparison's table
+ * @property {"after" | "before"} side the side that code, types and quality show
  */
+
+/** Views that show one side of a comparison. @type {string[]} */
+export const ONE_SIDED = ["code", "types", "quality"];
 
 /** @type {View} */
 export const DEFAULTS = {
@@ -56,6 +63,10 @@ export const DEFAULTS = {
   table: "functions",
   sort: "-self",
   type: null,
+  compare: "one",
+  width: "larger",
+  side: "after",
+  by: "function",
 };
 
 /**
@@ -94,9 +105,13 @@ const CHOICES = {
   draw: ["flame", "icicle"],
   tree: ["callees", "callers", "sandwich"],
   order: ["heavy", "time"],
-  colour: ["kind", "module", "self"],
+  colour: ["kind", "module", "self", "change"],
   lanes: ["process", "thread", "cpu", "none"],
   table: ["functions", "images", "threads", "lines", "types"],
+  by: ["function", "path", "image", "line", "thread", "type", "field"],
+  compare: ["one", "beside"],
+  width: ["larger", "after", "before"],
+  side: ["after", "before"],
 };
 
 /**

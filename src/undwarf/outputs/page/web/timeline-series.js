@@ -4,7 +4,7 @@ import { NONE16 } from "./decode.js";
 import { firstAt } from "./selection.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
-/** @typedef {"all" | "process" | "thread" | "cpu"} LaneKind */
+/** @typedef {"all" | "side" | "process" | "thread" | "cpu"} LaneKind kinds of lanes; sides are those of a comparison */
 
 /**
  * A lane: ``id`` is an index of processes or threads, or a CPU; ``total`` the weight of all its rows; ``values`` what it did in each
@@ -33,6 +33,7 @@ export function lastTime({ row, timeUnit, timeStart, timeEnd }) {
 function laneOfRow(profile, kind) {
   const { row, threads } = profile;
   if (kind === "all") return () => 0;
+  if (kind === "side") return (i) => row.side?.[i] ?? 0;
   if (kind === "cpu") return (i) => row.cpu[i];
   if (kind === "thread") return (i) => row.thread[i];
   const process = Uint32Array.from(threads, (thread) => thread.process);

@@ -1,5 +1,6 @@
 // The time line: what used the CPUs when. What is dragged over is selected, and all views follow.
 
+import { SIDES } from "./comparison.js";
 import { h } from "./elements.js";
 import { axisTicks } from "./flame-layout.js";
 import { Tooltip } from "./flame-menu.js";
@@ -176,7 +177,7 @@ export class Timeline {
     if (key === this.computed) return;
     this.computed = key;
     this.parts = parts;
-    const main = seriesOf(profile, view, "all", span, parts);
+    const main = this.mains(parts);
     const kind = /** @type {LaneKind} */ (view.lanes);
     let series = seriesOf(profile, view, kind, span, parts);
     // One lane that is the same as the sum says nothing new.
@@ -195,8 +196,7 @@ export class Timeline {
       this.lanes.push({ series: one, name, top, height, measure, busy: ran?.busy ?? null, switches: ran?.switches ?? 0 });
       top += height + 2;
     };
-    const empty = { kind: /** @type {LaneKind} */ ("all"), id: 0, total: 0, values: new Float64Array(parts), waiting: new Float64Array(parts) };
-    add(main[0] ?? empty, "all", MAIN_HEIGHT, null);
+    for (const { series: one, name } of main) add(one, name, MAIN_HEIGHT, null);
     let others = 0;
     profile.measures.forEach((measure, i) => {
       if (i === view.measure || others >= 3 || measure.events.length > 1) return;
@@ -210,8 +210,36 @@ export class Timeline {
     this.showNames();
   }
 
+  /**
+   * The lanes of everything: one, or of a comparison one for each side, which shows the mean of its recordings.
+   * @param {number} parts
+   * @returns {{series: Series, name: string}[]}
+   */
+  mains(parts) {
+    const { profile, comparison, state } = this.app;
+    /** @type {Series} */
+    const empty = { kind: "all", id: 0, total: 0, values: new Float64Array(parts), waiting: new Float64Array(parts) };
+    if (!comparison) return [{ series: seriesOf(profile, state.view, "all", this.span, parts)[0] ?? empty, name: "all" }];
+    const found = seriesOf(profile, state.view, "side", this.span, parts);
+    return SIDES.map((name, side) => {
+      const one = found.find(({ id }) => id === side) ?? empty;
+      const count = comparison.recordings(side);
+      const mean = (/** @type {Float64Array} */ values) => values.map((value) => value / count);
+      return { series: { ...one, kind: "all", values: mean(one.values), waiting: mean(one.waiting) }, name };
+    });
+  }
+
   /** @param {Series} series */
-  laneName({ kind, id }) {
+  laneName(series) {
+    const name = this.plainName(series);
+    const { comparison } = this.app;
+    if (!comparison || series.kind === "cpu" || series.kind === "all") return name;
+    const side = comparison.sideOf(series.kind === "thread" ? "thread" : "process", series.id);
+    return side === null ? name : `${SIDES[side]}: ${name}`;
+  }
+
+  /** @param {Series} series */
+  plainName({ kind, id }) {
     const { profile } = this.app;
     if (kind === "cpu") return `CPU ${id}`;
     if (kind === "thread") {
@@ -236,7 +264,7 @@ export class Timeline {
 
   showNames() {
     const { names } = this;
-    const total = this.lanes[0]?.series.total || 1;
+    const total = this.lanes.reduce((sum, { series, measure }) => sum + (series.kind === "all" && measure === null ? series.total : 0), 0) || 1;
     names?.replaceChildren(
       ...this.lanes.map((lane, i) => {
         const share = lane.series.kind === "all" ? "" : formatShare(lane.series.total / total);
@@ -245,7 +273,7 @@ export class Timeline {
           lane.measure !== null
             ? `${lane.name}: show this event`
             : lane.series.kind === "all"
-              ? `all: select everything${switched}`
+              ? `${lane.name}: select everything${switched}`
               : `${lane.name}, ${share}${switched}: click to select it alone, with Shift to add it`;
         const button = h(
           "button",
@@ -321,10 +349,12 @@ export class Timeline {
     this.paintAxis(context, width, height, colour);
     const all = this.lanes.filter((lane) => lane.measure === null && lane.series.kind !== "all");
     const top = Math.max(1e-30, ...all.map(({ series }) => peak(series.values)), 0);
+    // Both sides of a comparison have one scale.
+    const most = Math.max(...this.lanes.filter((lane) => lane.measure === null && lane.series.kind === "all").map(({ series }) => peak(series.values)));
     const { view } = this.app.state;
     const chosen = view.threads.length || view.processes.length || view.cpus.length;
     for (const lane of this.lanes) {
-      const own = lane.series.kind === "all" ? peak(lane.series.values) : top;
+      const own = lane.series.kind !== "all" ? top : lane.measure === null ? most : peak(lane.series.values);
       const faint = lane.measure !== null || (chosen && lane.series.kind !== "all" && !this.isChosen(lane));
       this.paintLane(context, lane, own, width, colour, Boolean(faint));
     }

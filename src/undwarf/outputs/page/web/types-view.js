@@ -30,7 +30,10 @@ export class TypesView {
     tools.append(this.summary);
     /** @type {import("./decode.js").Part | null} */
     this.part = null;
-    this.loading = false;
+    /** The name of the part: of a comparison, each side has one. */
+    this.partName = "";
+    /** The name of the part that is fetched, if one is. */
+    this.loading = "";
     /** @type {TypeWeights | null} */
     this.weights = null;
     /** Numbers of the types that are listed, the heaviest first. @type {number[]} */
@@ -57,24 +60,27 @@ export class TypesView {
 
   /** @param {Set<string>} changed */
   show(changed) {
-    if (!this.part) {
-      this.load();
+    const name = this.app.partOfSide("types");
+    if (!this.part || this.partName !== name) {
+      this.load(name);
       return;
     }
     if (!changed.size || changed.has("view") || SELECTING.some((name) => changed.has(name))) this.refresh();
     else if (changed.has("type") || changed.has("search")) this.draw();
   }
 
-  /** Fetch the part. A server may take seconds to recover the types. */
-  load() {
-    if (this.loading) return;
-    this.loading = true;
+  /** Fetch the part. A server may take seconds to recover the types. @param {string} name */
+  load(name) {
+    if (this.loading === name) return;
+    this.loading = name;
     this.drawing.replaceChildren(h("div", { class: "card empty-card" }, h("div", { class: "empty" }, h("p", { role: "status" }, "Recovering data types…"))));
     this.app.parts
-      .get("types")
+      .get(name)
       .then(
         (part) => {
+          if (this.loading !== name) return;
           this.part = part;
+          this.partName = name;
           this.app.warn("");
           this.refresh();
         },
@@ -83,7 +89,9 @@ export class TypesView {
           this.drawing.replaceChildren();
         },
       )
-      .finally(() => (this.loading = false));
+      .finally(() => {
+        if (this.loading === name) this.loading = "";
+      });
   }
 
   refresh() {
