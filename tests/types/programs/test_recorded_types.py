@@ -72,16 +72,17 @@ def test_two_processes_give_the_same_as_one(tmp_path: Path, run: Run, monkeypatc
     fork = os.fork
     monkeypatch.setattr(fork_pool, "_WORTH", 20)
     monkeypatch.setattr(fork_pool, "may_fork", lambda: True)
-    monkeypatch.setattr(os, "fork", lambda: forked.append(0) or fork())
+    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
     for options in (["--code"], ["--skid"], ["--type", "t0"], ["--type", "t11"]):
         alone = run("--json", "--jobs", "1", *options, data)
         assert not forked
         assert run("--json", *options, data) == alone
         assert forked
+        for child in forked:
+            with pytest.raises(ChildProcessError):
+                # The second process has been waited for: its time is the command's.
+                os.waitpid(child, os.WNOHANG)
         forked.clear()
-        with pytest.raises(ChildProcessError):
-            # The second process has been waited for: its time is the command's.
-            os.waitpid(-1, os.WNOHANG)
 
 
 def test_compressed_sections_are_unpacked_by_a_thread(
