@@ -69,7 +69,7 @@ def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
         [(profile.comms[comm] if comm != NONE else None, event) for comm, event in by_name],
         pairs.high(),
         pairs.low(),
-        memoryview(array("I", sums(place, None, len(pairs)))),
+        memoryview(array("I", sums(place, samples.columns.count, len(pairs)))),
         memoryview(array("d", sums(place, samples.period, len(pairs)))),
         _graphs(profile),
         unwind_quality(profile, dump),

@@ -1,0 +1,127 @@
+"""Arrow arrays over columns, and Parquet files of tables."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from undwarf.errors import UnreadableInput, UsageError
+from undwarf.fleet.layout import ID_BYTES, VERSION, schema
+from undwarf.fleet.store import INSTALL
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NONE = 0xFFFFFFFF
+_TYPES = {"I": "uint32", "Q": "uint64", "i": "int32", "H": "uint16", "B": "uint8", "q": "int64"}
+_DELTA = {"samples": {"time": "DELTA_BINARY_PACKED"}}
+_PLAIN = {"samples": ("time",), "stacks": ("id",), "frames": ("id", "code_offset"), "images": ("id",), "recordings": ("id",)}
+"""Columns without a dictionary: their values hardly repeat."""
+ROWS = 1 << 20
+"""Rows of a row group, the unit that readers decode at once."""
+
+
+def arrow() -> Any:
+    """pyarrow. Raises UsageError if it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError("a store needs pyarrow", "it is not installed", INSTALL) from None
+    return pyarrow
+
+
+def numbers(column: memoryview) -> Any:
+    """A column as an Arrow array, without a copy."""
+    pa = arrow()
+    return pa.Array.from_buffers(getattr(pa, _TYPES[column.format])(), len(column), [None, pa.py_buffer(column)])
+
+
+def indices(column: memoryview) -> Any:
+    """A column (I) of indices as an Arrow array, null where it is NONE."""
+    pa = arrow()
+    found = numbers(column)
+    return pa.compute.if_else(pa.compute.equal(found, pa.scalar(NONE, pa.uint32())), None, found).cast(pa.int32())
+
+
+def hashes(words: memoryview) -> Any:
+    """Hashes (Q, two words each) as an Arrow array."""
+    pa = arrow()
+    return pa.Array.from_buffers(pa.binary(ID_BYTES), len(words) // 2, [None, pa.py_buffer(words)])
+
+
+def words(column: Any, what: str) -> memoryview:
+    """The hashes (Q, two words each) of an Arrow array of them, which has no nulls. Raises UnreadableInput for values
+    that are no hashes."""
+    pa = arrow()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.binary(ID_BYTES))
+    if column.null_count == 0 and column.type != pa.binary(ID_BYTES):
+        lengths = pa.compute.unique(pa.compute.binary_length(column)).to_pylist()
+        if lengths not in ([], [ID_BYTES]):
+            raise UnreadableInput("the store is damaged", f"a hash of {what} has not {ID_BYTES} bytes")
+        column = column.cast(pa.binary(ID_BYTES))
+    if column.null_count:
+        raise UnreadableInput("the store is damaged", f"{what} has no hash")
+    data = memoryview(column.buffers()[1] or b"").cast("B")
+    start = column.offset * ID_BYTES
+    return data[start : start + len(column) * ID_BYTES].cast("Q")
+
+
+def named(column: Any, texts: Sequence[str]) -> Any:
+    """Texts by indices, an Arrow array of signed integers of 32 bits that may have nulls."""
+    pa = arrow()
+    return pa.DictionaryArray.from_arrays(column, pa.array(list(map(clean, texts)), pa.string()))
+
+
+def repeated(text: str | None, count: int) -> Any:
+    """One text, or null, for each row."""
+    pa = arrow()
+    if text is None:
+        return pa.nulls(count, pa.dictionary(pa.int32(), pa.string()))
+    return named(pa.repeat(pa.scalar(0, pa.int32()), count), [text])
+
+
+def clean(text: str) -> str:
+    """The text, with what UTF-8 cannot have escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def table(name: str, columns: dict[str, Any]) -> "pyarrow.Table":
+    """A table of the layout."""
+    pa = arrow()
+    kinds = schema(name)
+    return pa.table([pa.chunked_array([columns[field.name]]).cast(field.type) for field in kinds], schema=kinds)
+
+
+def parquet(name: str, rows: "pyarrow.Table") -> bytes:
+    """A file of a table."""
+    pa = arrow()
+    rows = rows.unify_dictionaries().combine_chunks()
+    kinds = rows.schema.with_metadata({"undwarf-fleet": str(VERSION)})
+    sink = pa.BufferOutputStream()
+    plain = _PLAIN.get(name, ())
+    leaves = _leaves(kinds)
+    pa.parquet.write_table(
+        rows.cast(kinds),
+        sink,
+        compression="zstd",
+        compression_level=3,
+        row_group_size=ROWS,
+        use_dictionary=[leaf for leaf in leaves if leaf not in plain],
+        column_encoding=_DELTA.get(name),
+        dictionary_pagesize_limit=64 << 20,
+        data_page_version="2.0",
+        store_schema=False,
+    )
+    return memoryview(sink.getvalue()).tobytes()
+
+
+def _leaves(kinds: "pyarrow.Schema") -> list[str]:
+    """The paths of the columns of a Parquet file."""
+    pa = arrow()
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_metadata(kinds, sink)
+    leaves = pa.parquet.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    return [leaves.column(i).path for i in range(len(leaves))]

@@ -1,0 +1,203 @@
+"""A store as tables of DuckDB: those files that count, of the days and services that are asked for.
+
+A recording that two commits hold, since two processes took it at once, counts in the first one by name.
+
+DuckDB's settings are locked before a query of the user runs: it reads the files of the tables, and nothing else.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from undwarf.errors import NothingUsable, UnreadableInput, UsageError
+from undwarf.fleet.layout import PARTITIONED, TABLES, schema
+from undwarf.fleet.span import Span
+from undwarf.fleet.store import INSTALL, Contents, Store
+from undwarf.limits import DEFAULT
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LOCKED = (
+    "SET temp_directory = ''",
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+)
+_IN_COLUMNS = {
+    "binary": "BLOB", "int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN", "string": "VARCHAR",
+    "timestamp": "TIMESTAMP", "dictionary": "VARCHAR",
+}  # fmt: skip  # a table
+
+
+class Database:
+    """The tables of a store. Those of ``span``'s days and services have rows; ``read_all``: also of other ones.
+
+    Raises UsageError without DuckDB, UnreadableInput for a damaged store, NothingUsable for one without recordings.
+    """
+
+    def __init__(
+        self, store: Store, span: Span | None = None, contents: Contents | None = None, *, tables: Collection[str] = TABLES
+    ) -> None:
+        self.store = store
+        self.span = span if span is not None else Span()
+        self.contents = store.contents() if contents is None else contents
+        if not self.contents.partitions:
+            raise NothingUsable(f"{store.address} has no recordings", "", f"undwarf fleet ingest {store.address} perf.data")
+        self.connection = connect(store)
+        self._paths: list[str] = []
+        for name in tables:
+            self.connection.execute(f"CREATE VIEW {name} AS {self._scan(name)}")
+
+    def _scan(self, name: str) -> str:
+        """The query of a table's rows."""
+        files = self.contents.files(name, self.span.days, self.span.services or None)
+        columns = schema(name).names
+        extra = ["day", "service"] if name in PARTITIONED else []
+        if not files:
+            kinds = [f'NULL::{_kind(field.type)} AS "{field.name}"' for field in schema(name)]
+            kinds += [f"NULL::{'DATE' if one == 'day' else 'VARCHAR'} AS {one}" for one in extra]
+            return f"SELECT {', '.join(kinds)} WHERE false"
+        paths = [self.store.url(file.path) for file in files]
+        self._paths += paths
+        hive = ", hive_partitioning=true, hive_types={'day': DATE, 'service': VARCHAR}" if extra else ""
+        source = f"read_parquet({_texts(paths)}, filename=true{hive})"
+        chosen = ", ".join(f'"{one}"' for one in [*extra, *columns])
+        where = []
+        if name in ("samples", "recordings"):
+            repeated = self._repeated()
+            of_table = [(path, recording) for path, recording in repeated if path in {file.path for file in files}]
+            if of_table:
+                key = "recording" if name == "samples" else "id"
+                pairs = ", ".join(
+                    f"({_text(self.store.url(path))}, {_blob(recording)})" for path, recording in of_table
+                )
+                where.append(f"(filename, {key}) NOT IN ({pairs})")
+        if name == "samples":
+            where += self.span.conditions()
+        return f"SELECT {chosen} FROM {source}" + (f" WHERE {' AND '.join(where)}" if where else "")
+
+    def _repeated(self) -> list[tuple[str, bytes]]:
+        if not hasattr(self, "_found_repeated"):
+            self._found_repeated = repeated_recordings(self.store, self.contents, self.connection)
+        return self._found_repeated
+
+    def lock(self) -> None:
+        """Let queries read the files of the tables, and nothing else."""
+        if self.store.is_local:
+            self.connection.execute(f"SET allowed_paths = {_texts(self._paths)}")
+            self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+    def arrow(self, query: str) -> Any:
+        """The result of a query as a table of Arrow, None of a statement without one. Raises UnreadableInput if files
+        cannot be read."""
+        engine = _duckdb()
+        try:
+            relation = self.connection.sql(query)
+            return relation.to_arrow_table() if relation is not None else None
+        except engine.Error as error:
+            first = str(error).partition("\n")[0]
+            raise UnreadableInput(f"cannot read {self.store.address}", first) from None
+
+    def close(self) -> None:
+        """End the connection."""
+        self.connection.close()
+
+
+def connect(store: Store) -> "duckdb.DuckDBPyConnection":
+    """A connection that can read a store's files."""
+    engine = _duckdb()
+    connection = engine.connect(":memory:", config={"memory_limit": f"{DEFAULT.store_memory}B"})
+    if not store.is_local:
+        connection.register_filesystem(store.files)
+    for setting in _LOCKED:
+        connection.execute(setting)
+    return connection
+
+
+def known_recordings(store: Store, wanted: Sequence[bytes]) -> set[bytes]:
+    """Those of some recordings that a store holds."""
+    files = store.contents().files("recordings")
+    if not files or not wanted:
+        return set()
+    connection = connect(store)
+    ids = ", ".join(map(_blob, sorted(set(wanted))))
+    paths = _texts(store.url(file.path) for file in files)
+    try:
+        query = f"SELECT DISTINCT id FROM read_parquet({paths}, hive_partitioning=false) WHERE id IN ({ids})"
+        return {row[0] for row in connection.execute(query).fetchall()}
+    except _duckdb().Error as error:
+        raise UnreadableInput(f"cannot read {store.address}", str(error).partition("\n")[0]) from None
+    finally:
+        connection.close()
+
+
+def repeated_recordings(
+    store: Store, contents: Contents, connection: "duckdb.DuckDBPyConnection | None" = None
+) -> list[tuple[str, bytes]]:
+    """(path, recording) of samples and recordings that count elsewhere, since two commits hold the recording."""
+    files = contents.files("recordings")
+    if len(files) < 2:
+        return []
+    own = connect(store) if connection is None else connection
+    path_of = {store.url(file.path): file.path for file in files}
+    source = f"read_parquet({_texts(path_of)}, filename=true, hive_partitioning=false)"
+    query = f"SELECT id, list(filename) FROM {source} GROUP BY id HAVING count(*) > 1 ORDER BY id"
+    try:
+        rows = own.execute(query).fetchall()
+    except _duckdb().Error as error:
+        raise UnreadableInput(f"cannot read {store.address}", str(error).partition("\n")[0]) from None
+    finally:
+        if connection is None:
+            own.close()
+    if not rows:
+        return []
+    by_commit: dict[str, list[str]] = {}
+    for file in (*contents.files("samples"), *files):
+        by_commit.setdefault(contents.commit_of[file.path], []).append(file.path)
+    found = []
+    for recording, names in rows:
+        commits = sorted({contents.commit_of[path_of[name]] for name in names})
+        kept = set(by_commit[commits[0]])
+        for commit in commits[1:]:
+            found += [(path, recording) for path in by_commit[commit] if path not in kept]
+    return found
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError("a store is read with DuckDB", "it is not installed", INSTALL) from None
+    return duckdb
+
+
+def _kind(kind: Any) -> str:
+    """The type in SQL of a column of the layout."""
+    text = str(kind)
+    if text.startswith("list<"):
+        return _kind(kind.value_type) + "[]"
+    if text.startswith("struct<"):
+        fields = ", ".join(f'"{kind.field(i).name}" {_kind(kind.field(i).type)}' for i in range(kind.num_fields))
+        return f"STRUCT({fields})"
+    if text.startswith("map<"):
+        return f"MAP({_kind(kind.key_type)}, {_kind(kind.item_type)})"
+    if text.startswith("fixed_size_binary"):
+        return "BLOB"
+    return next(sql for start, sql in _IN_COLUMNS.items() if text.startswith(start))
+
+
+def _text(value: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _texts(values: "Collection[str] | Any") -> str:
+    return "[" + ", ".join(map(_text, values)) + "]"
+
+
+def _blob(value: bytes) -> str:
+    """A hash as a literal of SQL."""
+    return f"from_hex('{value.hex()}')"
+
+
