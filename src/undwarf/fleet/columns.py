@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 NONE = 0xFFFFFFFF
 _TYPES = {"I": "uint32", "Q": "uint64", "i": "int32", "H": "uint16", "B": "uint8", "q": "int64"}
 _DELTA = {"samples": {"time": "DELTA_BINARY_PACKED"}}
-_PLAIN = {"samples": ("time",), "stacks": ("id",), "frames": ("id", "code_offset"), "images": ("id",), "recordings": ("id",)}
+_PLAIN = {
+    "samples": ("time",),
+    "stacks": ("id",),
+    "frames": ("id", "code_offset"),
+    "images": ("id",),
+    "recordings": ("id",),
+}
 """Columns without a dictionary: their values hardly repeat."""
 ROWS = 1 << 20
 """Rows of a row group, the unit that readers decode at once."""
@@ -98,13 +104,16 @@ def table(name: str, columns: dict[str, Any]) -> "pyarrow.Table":
 def parquet(name: str, rows: "pyarrow.Table") -> bytes:
     """A file of a table."""
     pa = arrow()
-    rows = rows.unify_dictionaries().combine_chunks()
-    kinds = rows.schema.with_metadata({"undwarf-fleet": str(VERSION)})
+    # Dictionaries of Arrow have the order in which their texts came; those of the file that of its rows.
+    decoded = [
+        pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in rows.schema
+    ]
+    kinds = pa.schema(decoded, {"undwarf-fleet": str(VERSION)})
     sink = pa.BufferOutputStream()
     plain = _PLAIN.get(name, ())
     leaves = _leaves(kinds)
     pa.parquet.write_table(
-        rows.cast(kinds),
+        rows.cast(kinds).combine_chunks(),
         sink,
         compression="zstd",
         compression_level=3,

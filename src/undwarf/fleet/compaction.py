@@ -69,9 +69,7 @@ def compact(
     dropped = sorted({where.day for where in contents.partitions if where.day and where.day < first_day})
     repeated = repeated_recordings(store, contents)
     level = {
-        where: list(files)
-        for where, files in contents.partitions.items()
-        if not where.day or where.day >= first_day
+        where: list(files) for where, files in contents.partitions.items() if not where.day or where.day >= first_day
     }
     made = _merged_all(store, workers, level, repeated, done)
     settled = sorted(made.values())

@@ -13,6 +13,7 @@ from undwarf.fleet.layout import PARTITIONED, TABLES, schema
 from undwarf.fleet.span import Span
 from undwarf.fleet.store import INSTALL, Contents, Store
 from undwarf.limits import DEFAULT
+from undwarf.views.sql.database import Result, distinct_names, explained, rows_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,6 +24,25 @@ _LOCKED = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
 )
+MACROS = (
+    """stack_weights() AS TABLE
+SELECT stack, event, count(*) AS samples, sum(period)::BIGINT AS weight
+FROM samples WHERE stack IS NOT NULL GROUP BY ALL""",
+    """functions() AS TABLE
+SELECT f.id AS frame, any_value(coalesce(s.name, f.name)) AS name, any_value(i.name) AS dso
+FROM frames AS f LEFT JOIN symbols AS s ON s.frame = f.id LEFT JOIN images AS i ON i.id = f.image GROUP BY f.id""",
+    """top() AS TABLE
+WITH weights AS (FROM stack_weights()),
+passing AS (
+    SELECT w.event, n.name, n.dso, w.stack, any_value(w.weight) AS weight, bool_or(n.frame = s.frames[-1]) AS is_leaf
+    FROM weights AS w JOIN (SELECT id, any_value(frames) AS frames FROM stacks GROUP BY id) AS s ON s.id = w.stack,
+         unnest(list_distinct(s.frames)) AS u(frame) JOIN functions() AS n ON n.frame = u.frame
+    GROUP BY ALL)
+SELECT event, name, dso, sum(weight) FILTER (is_leaf)::BIGINT AS self, sum(weight)::BIGINT AS total,
+       round(100 * sum(weight) / (SELECT sum(weight) FROM weights AS o WHERE o.event = passing.event), 2) AS percent
+FROM passing GROUP BY event, name, dso ORDER BY total DESC, name""",
+)
+"""Table functions for queries: their definitions in SQL."""
 _IN_COLUMNS = {
     "binary": "BLOB", "int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN", "string": "VARCHAR",
     "timestamp": "TIMESTAMP", "dictionary": "VARCHAR",
@@ -36,17 +56,27 @@ class Database:
     """
 
     def __init__(
-        self, store: Store, span: Span | None = None, contents: Contents | None = None, *, tables: Collection[str] = TABLES
+        self,
+        store: Store,
+        span: Span | None = None,
+        contents: Contents | None = None,
+        *,
+        tables: Collection[str] = TABLES,
+        macros: bool = False,
     ) -> None:
         self.store = store
         self.span = span if span is not None else Span()
         self.contents = store.contents() if contents is None else contents
         if not self.contents.partitions:
-            raise NothingUsable(f"{store.address} has no recordings", "", f"undwarf fleet ingest {store.address} perf.data")
+            raise NothingUsable(
+                f"{store.address} has no recordings", "", f"undwarf fleet ingest {store.address} perf.data"
+            )
         self.connection = connect(store)
         self._paths: list[str] = []
         for name in tables:
             self.connection.execute(f"CREATE VIEW {name} AS {self._scan(name)}")
+        for macro in MACROS if macros else ():
+            self.connection.execute(f"CREATE MACRO {macro}")
 
     def _scan(self, name: str) -> str:
         """The query of a table's rows."""
@@ -81,10 +111,10 @@ class Database:
             self._found_repeated = repeated_recordings(self.store, self.contents, self.connection)
         return self._found_repeated
 
-    def lock(self) -> None:
-        """Let queries read the files of the tables, and nothing else."""
+    def lock(self, writable: str = "") -> None:
+        """Let queries read the files of the tables and nothing else, and write the file ``writable``."""
         if self.store.is_local:
-            self.connection.execute(f"SET allowed_paths = {_texts(self._paths)}")
+            self.connection.execute(f"SET allowed_paths = {_texts([*self._paths, *filter(None, [writable])])}")
             self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
@@ -99,6 +129,20 @@ class Database:
             first = str(error).partition("\n")[0]
             raise UnreadableInput(f"cannot read {self.store.address}", first) from None
 
+    def result(self, query: str) -> Result:
+        """The result of a query of the user. Raises UsageError for what is wrong with it."""
+        with explained():
+            cursor = self.connection.execute(query)
+            columns = cursor.description or []
+        return Result(
+            distinct_names([column[0] for column in columns]), [str(column[1]) for column in columns], rows_of(cursor)
+        )
+
+    def relation(self, query: str) -> Any:
+        """The result of a query of the user as DuckDB's relation."""
+        with explained():
+            return self.connection.sql(query)
+
     def close(self) -> None:
         """End the connection."""
         self.connection.close()
@@ -107,7 +151,8 @@ class Database:
 def connect(store: Store) -> "duckdb.DuckDBPyConnection":
     """A connection that can read a store's files."""
     engine = _duckdb()
-    connection = engine.connect(":memory:", config={"memory_limit": f"{DEFAULT.store_memory}B"})
+    limit = {"memory_limit": f"{DEFAULT.store_memory}B"}
+    connection: duckdb.DuckDBPyConnection = engine.connect(":memory:", config=limit)
     if not store.is_local:
         connection.register_filesystem(store.files)
     for setting in _LOCKED:
@@ -199,5 +244,3 @@ def _texts(values: "Collection[str] | Any") -> str:
 def _blob(value: bytes) -> str:
     """A hash as a literal of SQL."""
     return f"from_hex('{value.hex()}')"
-
-

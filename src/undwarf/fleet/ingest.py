@@ -10,14 +10,15 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
-from undwarf.fleet.database import known_recordings
-from undwarf.fleet.labels import Shipped, shipped
 from undwarf.fleet.columns import parquet
+from undwarf.fleet.database import known_recordings
+from undwarf.fleet.engine import Lost, Workers, run
+from undwarf.fleet.labels import Shipped, shipped
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.recording_tables import recording_id, tables_of
@@ -74,16 +75,16 @@ class Taken(NamedTuple):
     problem: str = ""
 
 
-def incoming(store: Store) -> list[Source]:
+def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Source]:
     """The recordings that agents have shipped: those whose JSON file is there."""
+    added = tuple(sorted((labels or {}).items()))
     found = store.found(INCOMING)
-    sizes = {path: store.files.size(store.full(path)) for path in found if path.endswith(".json")}
     sources = []
-    for path in sorted(sizes):
+    for path in sorted(path for path in found if path.endswith(".json")):
         recording = path.removesuffix(".json")
         for candidate in (recording, recording + ".data.zst", recording + ".data"):
             if candidate in found:
-                sources.append(Source(candidate, store.files.size(store.full(candidate)) or 0, True))
+                sources.append(Source(candidate, store.files.size(store.full(candidate)) or 0, True, added))
                 break
     return sources
 
@@ -102,6 +103,25 @@ def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int 
     if group:
         made.append(Chunk(store, tuple(group), reading))
     return made
+
+
+def ingest_all(work: Sequence[Chunk], workers: Workers, done: Callable[[int, int], None] | None = None) -> list[Taken]:
+    """Take the recordings of all chunks; gives what became of each, by path. One that kills its worker is set aside as
+    one that cannot be read. Raises UndwarfError if the store cannot be used."""
+    taken: list[Taken] = []
+    alone: list[Chunk] = []
+    for outcome in run(ingest_chunk, work, workers, done):
+        if outcome.made is not None:
+            taken += outcome.made
+        elif isinstance(outcome.error, Lost) and len(outcome.given.sources) > 1:
+            alone += [outcome.given._replace(sources=(source,)) for source in outcome.given.sources]
+        elif isinstance(outcome.error, Lost):
+            taken.append(_refused(outcome.given.store, outcome.given.sources[0], outcome.error))
+        elif outcome.error is not None:
+            raise outcome.error
+    if alone:
+        taken += ingest_all(alone, workers, done)
+    return sorted(taken)
 
 
 def ingest_chunk(chunk: Chunk) -> list[Taken]:

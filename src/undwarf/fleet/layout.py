@@ -88,6 +88,7 @@ def schema(table: str) -> "pyarrow.Schema":
     event = pa.struct(
         {"name": text, "packed": pa.bool_(), "chains": pa.bool_(), "unit": text, "group": pa.int32()}.items()
     )
+    inlined = pa.struct({"name": text, "file": text, "line": pa.int32()}.items())
     columns: dict[str, dict[str, Any]] = {
         "samples": {
             "recording": id_, "host": name, "release": name, "container": name, "pod": name, "time": when,
@@ -96,7 +97,8 @@ def schema(table: str) -> "pyarrow.Schema":
         },
         "stacks": {"id": id_, "frames": pa.list_(pa.field("element", id_))},
         "frames": {
-            "id": id_, "image": id_, "code_offset": pa.int64(), "name": text, "is_return": pa.bool_(), "provenance": name,
+            "id": id_, "image": id_, "code_offset": pa.int64(), "name": text, "is_return": pa.bool_(),
+            "provenance": name,
         },
         "images": {"id": id_, "name": text, "path": text, "build_id": text, "kind": name, "problem": text},
         "types": {"frame": id_, "type": text, "member": text, "member_offset": pa.int64(), "access": name},
@@ -109,7 +111,7 @@ def schema(table: str) -> "pyarrow.Schema":
         },
         "symbols": {
             "frame": id_, "name": text, "start": pa.int64(), "unnamed": pa.bool_(),
-            "inlined": pa.list_(pa.field("element", pa.struct({"name": text, "file": text, "line": pa.int32()}.items()))),
+            "inlined": pa.list_(pa.field("element", inlined)),
         },
     }  # fmt: skip  # a table
     return pa.schema(columns[table].items())

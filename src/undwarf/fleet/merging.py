@@ -119,7 +119,7 @@ def lists(column: Any, limits: Limits = DEFAULT) -> "tuple[memoryview[int], memo
         first = offsets[0].as_py()
         if first:
             offsets = pa.compute.subtract(offsets, first)
-        starts.cast("B")[:] = memoryview(offsets.buffers()[1]).cast("B")[4 * offsets.offset : 4 * (offsets.offset + len(starts))]
+        starts.cast("B")[:] = memoryview(offsets.buffers()[1]).cast("B")[
+            4 * offsets.offset : 4 * (offsets.offset + len(starts))
+        ]
     return starts, words(column.flatten(), "a stack")
-
-

@@ -123,7 +123,9 @@ def _by_day(rows: "pyarrow.Table") -> "Iterator[tuple[str, pyarrow.Table]]":
     pa = arrow()
     days = pa.compute.divide(rows["time"].cast(pa.int64()), DAY)
     for day in sorted(pa.compute.unique(days).to_pylist()):
-        chosen = rows if pa.compute.all(pa.compute.equal(days, day)).as_py() else rows.filter(pa.compute.equal(days, day))
+        chosen = (
+            rows if pa.compute.all(pa.compute.equal(days, day)).as_py() else rows.filter(pa.compute.equal(days, day))
+        )
         yield _day(day * DAY), chosen
 
 
@@ -191,7 +193,9 @@ def _frames(
     name_of = zeros("I", count)
     flags = zeros("I", count)
     kept = array("I")
-    unlisted = memoryview(bytes(image.kind in ADDRESSED_AS_RUN or image.kind is ImageKind.JITDUMP for image in store.images))
+    unlisted = memoryview(
+        bytes(image.kind in ADDRESSED_AS_RUN or image.kind is ImageKind.JITDUMP for image in store.images)
+    )
     for i, image_number in enumerate(frames.image):
         flags[i] = frames.provenance[i] | (frames.is_return[i] << 8 if frames.is_return is not None else 0)
         if image_number != NONE and later[image_number]:
@@ -225,7 +229,9 @@ def _frames(
         },
     )
     kept_column = memoryview(kept)
-    at_run = [image_number == NONE or bool(unlisted[image_number]) for image_number in map(frames.image.__getitem__, kept)]
+    at_run = [
+        image_number == NONE or bool(unlisted[image_number]) for image_number in map(frames.image.__getitem__, kept)
+    ]
     function_starts = [0 if run else functions.address[frames.function[i]] for i, run in zip(kept, at_run, strict=True)]
     symbols = symbol_rows(
         hashes(frame_words),

@@ -13,7 +13,9 @@ from undwarf.errors import UsageError
 COLUMNS = ("host", "release", "container", "pod", "comm", "event")
 """Labels that are columns of samples; others are those of their recordings."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
-_EXAMPLE = "give terms as 2026-11-28, 2026-11-28T10:00..2026-11-28T11:00, release=1.2 or host=web-*, with commas between"
+_EXAMPLE = (
+    "give terms as 2026-11-28, 2026-11-28T10:00..2026-11-28T11:00, release=1.2 or host=web-*, with commas between"
+)
 
 
 class Span(NamedTuple):

@@ -73,7 +73,9 @@ def stored_profile(database: Database, *, ids: Sequence[str] = (), inline: bool 
     database.arrow(f"CREATE TEMP TABLE sums AS {query}")
     sums = database.arrow("FROM sums ORDER BY ALL")
     if not sums.num_rows:
-        raise NothingUsable(f"no sample of {database.store.address} is in the span", "", "undwarf fleet query shows what is there")
+        raise NothingUsable(
+            f"no sample of {database.store.address} is in the span", "", "undwarf fleet query shows what is there"
+        )
     about = _about(database)
     stack_rows = database.arrow(_STACKS)
     starts, frame_words = lists(stack_rows["frames"])
@@ -98,7 +100,9 @@ def stored_profile(database: Database, *, ids: Sequence[str] = (), inline: bool 
         comms,
         events,
         files=inlines.files,
-        unwind_order=tuple(about[0]["unwind_order"] or ()) if len({str(row["unwind_order"]) for row in about}) == 1 else (),
+        unwind_order=tuple(about[0]["unwind_order"] or ())
+        if len({str(row["unwind_order"]) for row in about}) == 1
+        else (),
         stitched=all(row["stitched"] for row in about),
         recorder="undwarf" if all(row["recorder"] == "undwarf" for row in about) else "perf",
     )
@@ -131,7 +135,9 @@ def _events(about: list[dict[str, Any]]) -> tuple[list[EventInfo], tuple[tuple[i
         members: dict[int, list[str]] = {}
         for event in row["events"] or ():
             name = event["name"] or ""
-            known = found.setdefault(name, EventInfo(name, bool(event["packed"]), bool(event["chains"]), event["unit"] or ""))
+            known = found.setdefault(
+                name, EventInfo(name, bool(event["packed"]), bool(event["chains"]), event["unit"] or "")
+            )
             if event["chains"] and not known.chains:
                 found[name] = known._replace(chains=True)
             if event["group"] is not None:
@@ -157,7 +163,10 @@ def _frames(
     count = len(wanted) // 2
     used = pa.table({"id": pa.Array.from_buffers(pa.binary(16), count, [None, pa.py_buffer(wanted)]).cast(pa.binary())})
     database.connection.register("used", used)
-    rows = database.arrow(f"SELECT used.id, f.* EXCLUDE id, s.symbol FROM used LEFT JOIN ({_FRAMES}) AS f ON used.id = f.id LEFT JOIN ({_NAMES}) AS s ON used.id = s.frame")
+    rows = database.arrow(
+        f"SELECT used.id, f.* EXCLUDE id, s.symbol FROM used "
+        f"LEFT JOIN ({_FRAMES}) AS f ON used.id = f.id LEFT JOIN ({_NAMES}) AS s ON used.id = s.frame"
+    )
     database.connection.unregister("used")
     if rows.num_rows != count:
         raise UnreadableInput(f"{database.store.address} is damaged", "frames are there more than once")
@@ -237,7 +246,9 @@ def _samples(
     count = sums.num_rows
 
     def index(column: Any, values: Any) -> memoryview:
-        found = pa.compute.fill_null(pa.compute.index_in(column.combine_chunks(), value_set=values).cast(pa.uint32()), NONE)
+        found = pa.compute.fill_null(
+            pa.compute.index_in(column.combine_chunks(), value_set=values).cast(pa.uint32()), NONE
+        )
         return _column(found, "I")
 
     comms = [text for text in pa.compute.unique(sums["comm"]).to_pylist() if text is not None]
@@ -253,7 +264,9 @@ def _samples(
         stop[i] = _STOPS.get(text or "", StopReason.UNSTATED)
     nothing = absent("I", count).cast("B").cast("i")
     ids = {
-        name: _column(pa.compute.fill_null(sums[name], -1).combine_chunks(), "i") if name in sums.column_names else nothing
+        name: _column(pa.compute.fill_null(sums[name], -1).combine_chunks(), "i")
+        if name in sums.column_names
+        else nothing
         for name in IDS
     }
     columns = SampleColumns(
@@ -283,4 +296,3 @@ def _column(values: Any, typecode: Any) -> memoryview:
     size = values.type.bit_width // 8
     data = memoryview(values.buffers()[1]).cast("B")
     return data[size * values.offset : size * (values.offset + len(values))].cast(typecode)
-

@@ -9,8 +9,9 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undwarf.errors import ElfError
+from undwarf.errors import ElfError, UndwarfError
 from undwarf.fleet.columns import hashes, parquet
+from undwarf.fleet.compaction import Merge, merge
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import Workers, run
 from undwarf.fleet.ingest import Reading
@@ -30,7 +31,8 @@ SELECT i.name, i.build_id, list(f.id ORDER BY f.id) AS frames, list(f.code_offse
 FROM (SELECT id, any_value(image) AS image, any_value(code_offset) AS code_offset FROM frames WHERE name IS NULL
       GROUP BY id) AS f
 ANTI JOIN (FROM symbols) AS s ON f.id = s.frame
-JOIN (SELECT id, any_value(name) AS name, any_value(build_id) AS build_id FROM images GROUP BY id) AS i ON f.image = i.id
+JOIN (SELECT id, any_value(name) AS name, any_value(build_id) AS build_id FROM images GROUP BY id) AS i
+  ON f.image = i.id
 WHERE i.build_id <> ''
 GROUP BY ALL ORDER BY ALL
 """
@@ -109,7 +111,11 @@ def add(
         if outcome.made.file is not None:
             made.append(outcome.made.file)
     if made:
-        store.commit(made)
+        (joined,) = run(merge, [Merge(store, Partition("symbols"), tuple(made))], workers)
+        if joined.made is None:
+            raise joined.error or UndwarfError("names cannot be merged")
+        store.commit([joined.made])
+        store.remove(file.path for file in made if file.path != joined.made.path)
     return Named(None, frames, tuple(problems))
 
 

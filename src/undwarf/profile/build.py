@@ -12,6 +12,7 @@ from undwarf.images.image_kind import bits_of_name
 from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.profile.filters import Filters, select
+from undwarf.profile.grouping import look_up
 from undwarf.profile.model import (
     NONE,
     EventInfo,
@@ -22,7 +23,6 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
-from undwarf.profile.grouping import look_up
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.sample_spaces import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions

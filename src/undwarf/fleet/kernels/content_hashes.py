@@ -45,7 +45,7 @@ def digest(
     m: cython.pointer(cython.ulonglong),  # type: ignore[valid-type]
     size: cython.int,
     out: cython.pointer(cython.ulonglong),  # type: ignore[valid-type]
-) -> cython.void:  # type: ignore[name-defined]
+) -> cython.int:
     """The hash, as two words, of a text of ``size`` bytes, at most one block, given as 16 words with zeros behind."""
     orders = [
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
@@ -63,6 +63,7 @@ def digest(
         0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
         0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179,
     ]  # fmt: skip  # its initial vector
+    v = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     for i in range(8):
         v[i + 8] = h[i]
     # The parameter block: 16 bytes of digest, no key, one leaf.
@@ -89,6 +90,7 @@ def digest(
             v[b] = turned(v[b] ^ v[c], 63)
     out[0] = h[0] ^ v[0] ^ v[8]
     out[1] = h[1] ^ v[1] ^ v[9]
+    return 0
 
 
 @cython.locals(
@@ -102,11 +104,8 @@ def digest(
     block="unsigned long long[16]",
     found="unsigned long long[2]",
     i=cython.Py_ssize_t,
-    k=cython.int,
 )
-def frame_hashes(
-    image_hashes: Any, image: Any, offset: Any, flags: Any, name_hashes: Any, name: Any
-) -> memoryview:
+def frame_hashes(image_hashes: Any, image: Any, offset: Any, flags: Any, name_hashes: Any, name: Any) -> memoryview:
     """The hashes (Q, two words each) of frames.
 
     ``image_hashes`` and ``name_hashes`` (Q) have two words each; ``image``, ``flags`` and ``name`` (I) and ``offset``
@@ -117,8 +116,8 @@ def frame_hashes(
     count: cython.Py_ssize_t = image_of.shape[0]
     result = zeros("Q", 2 * count)
     out = result
-    for k in range(16):
-        block[k] = 0
+    block = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    found = [0, 0]
     for i in range(count):
         block[0] = block[1] = block[4] = block[5] = 0
         if image_of[i] != NOTHING:
@@ -143,7 +142,6 @@ def frame_hashes(
     block="unsigned long long[16]",
     found="unsigned long long[2]",
     i=cython.Py_ssize_t,
-    k=cython.int,
 )
 def stack_hashes(parent: Any, frame: Any, hashes: Any) -> memoryview:
     """The hashes (Q, two words each) of all nodes of a tree of stacks.
@@ -155,8 +153,8 @@ def stack_hashes(parent: Any, frame: Any, hashes: Any) -> memoryview:
     count: cython.Py_ssize_t = parents.shape[0]
     result = zeros("Q", 2 * count)
     out = result
-    for k in range(16):
-        block[k] = 0
+    block = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    found = [0, 0]
     for i in range(count):
         block[0] = block[1] = 0
         if parents[i] != NOTHING:
