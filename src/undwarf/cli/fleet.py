@@ -415,7 +415,9 @@ def _with_frame_filters(function: Any) -> Any:
     return function
 
 
-def _profile(database: "Database", keys: tuple[str, ...], no_inline: bool, filters: dict[str, Any]) -> "Stored":
+def _profile(
+    database: "Database", keys: tuple[str, ...], no_inline: bool, filters: dict[str, Any], *, ordered: bool = False
+) -> "Stored":
     """The profile of a store, of samples that pass the filters by function and file."""
     from undwarf.fleet.stored_profile import IDS, stored_profile
     from undwarf.profile.filters import Filters
@@ -426,6 +428,7 @@ def _profile(database: "Database", keys: tuple[str, ...], no_inline: bool, filte
         ids=[key for key in keys if key in IDS],
         inline=not no_inline,
         lines=bool(SOURCE_KEYS.intersection(keys)),
+        ordered=ordered,
     )
     chosen = Filters(**{name: filters[name] for name in FRAME_FILTERS})
     if chosen.of_frames:
@@ -583,7 +586,7 @@ def flamegraph(
     if as_json and output == "-":
         raise UsageError("--json cannot be used with -o -", "standard output has the page", "give -o FILE")
     with _opened(store, spans) as database:
-        stored = _profile(database, (), no_inline, filters)
+        stored = _profile(database, (), no_inline, filters, ordered=True)
     graph = flame_graph(stored.profile, stored.stack_dump)
     options = FlamegraphOptions(title=title or ", ".join((store, *spans)), weight=weight)
     with named_output(output), sink_of(output) as sink:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from undwarf.column import zeros
 from undwarf.errors import UnreadableInput, UsageError
+from undwarf.fleet.kernels.stack_lists import lengths
 from undwarf.fleet.layout import ID_BYTES, VERSION, schema
 from undwarf.fleet.store import INSTALL
 
@@ -60,18 +62,24 @@ def words(column: Any, what: str) -> memoryview:
     that are no hashes."""
     pa = arrow()
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.binary(ID_BYTES))
-    if column.null_count == 0 and column.type != pa.binary(ID_BYTES):
-        lengths = pa.compute.unique(pa.compute.binary_length(column)).to_pylist()
-        if lengths not in ([], [ID_BYTES]):
-            raise UnreadableInput("the store is damaged", f"a hash of {what} has not {ID_BYTES} bytes")
-        column = column.cast(pa.binary(ID_BYTES))
+        if not column.num_chunks:
+            return zeros("Q", 0)
+        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
     if column.null_count:
         raise UnreadableInput("the store is damaged", f"{what} has no hash")
-    data = memoryview(column.buffers()[1] or b"").cast("B")
-    start = column.offset * ID_BYTES
+    if not len(column):
+        return zeros("Q", 0)
+    if column.type == pa.binary(ID_BYTES):
+        data, start = memoryview(column.buffers()[1]).cast("B"), column.offset * ID_BYTES
+    else:
+        # DuckDB has no type for bytes of one length.
+        if column.type != pa.binary():
+            column = column.cast(pa.binary())
+        _valid, offsets, held = column.buffers()
+        starts = memoryview(offsets).cast("B")[4 * column.offset : 4 * (column.offset + len(column) + 1)].cast("i")
+        if lengths(starts) != (ID_BYTES, ID_BYTES):
+            raise UnreadableInput("the store is damaged", f"a hash of {what} has not {ID_BYTES} bytes")
+        data, start = memoryview(held).cast("B"), starts[0]
     return data[start : start + len(column) * ID_BYTES].cast("Q")
 
 

@@ -84,7 +84,7 @@ def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Sour
         recording = path.removesuffix(".json")
         for candidate in (recording, recording + ".data.zst", recording + ".data"):
             if candidate in found:
-                sources.append(Source(candidate, store.files.size(store.full(candidate)) or 0, True, added))
+                sources.append(Source(candidate, found[candidate].size, True, added))
                 break
     return sources
 
@@ -204,7 +204,7 @@ def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shi
     if source.in_store:
         about = shipped(_labels_of(store, source.path), source.path)
         path = os.path.join(folder, hashlib.sha256(source.path.encode()).hexdigest())
-        with store.files.open(store.full(source.path), "rb") as file, open(path, "wb") as copy:
+        with store.open(source.path) as file, open(path, "wb") as copy:
             while piece := file.read(_PIECE):
                 copy.write(piece)
         written = about.end / 1e9 if about.end is not None else 0.0

@@ -3,13 +3,15 @@
 Merging is associative: however the files are grouped and in whatever order they come, the result is the same.
 """
 
+import zlib
+from array import array
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import zeros
 from undwarf.errors import UnreadableInput
 from undwarf.fleet.columns import arrow, numbers, words
-from undwarf.fleet.kernels.stack_lists import numbered, tree_of_lists
+from undwarf.fleet.kernels.stack_lists import lengths, numbered, tree_of_lists
 from undwarf.fleet.layout import schema
 from undwarf.limits import DEFAULT, Limits
 from undwarf.ordering import take
@@ -35,6 +37,16 @@ def read_table(name: str, contents: bytes) -> "pyarrow.Table":
         return pa.table([found[field.name].cast(field.type) for field in kinds], schema=kinds)
     except (pa.ArrowException, KeyError, OSError) as error:
         raise UnreadableInput("the store is damaged", f"a file of {name} cannot be read: {error}") from None
+
+
+def of_hosts(rows: "pyarrow.Table", part: int, parts: int) -> "pyarrow.Table":
+    """The samples of those hosts that belong to a part, which a hash of their name says."""
+    if parts == 1:
+        return rows
+    pa = arrow()
+    hosts = pa.compute.unique(rows["host"]).to_pylist()
+    chosen = [host for host in hosts if zlib.crc32((host or "").encode()) % parts == part]
+    return rows.filter(pa.compute.is_in(rows["host"].cast(pa.string()), pa.array(chosen, pa.string())))
 
 
 def merged(
@@ -108,18 +120,16 @@ def lists(column: Any, limits: Limits = DEFAULT) -> "tuple[memoryview[int], memo
     stack has: empty, null or too long."""
     pa = arrow()
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-        column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    lengths = pa.compute.min_max(pa.compute.list_value_length(column)).as_py() if len(column) else {"min": 1, "max": 1}
-    if column.null_count or not 0 < lengths["min"] <= lengths["max"] <= limits.store_depth:
+        if not column.num_chunks:
+            return zeros("i", 1), zeros("Q", 0)
+        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    if not len(column):
+        return zeros("i", 1), zeros("Q", 0)
+    offsets = memoryview(column.buffers()[1]).cast("B")[4 * column.offset : 4 * (column.offset + len(column) + 1)]
+    starts = offsets.cast("i")
+    least, most = lengths(starts)
+    if column.null_count or not 0 < least <= most <= limits.store_depth:
         raise UnreadableInput("the store is damaged", f"a stack has no frames, or more than {limits.store_depth:,}")
-    starts = zeros("i", len(column) + 1)
-    if len(column):
-        offsets = column.offsets
-        first = offsets[0].as_py()
-        if first:
-            offsets = pa.compute.subtract(offsets, first)
-        starts.cast("B")[:] = memoryview(offsets.buffers()[1]).cast("B")[
-            4 * offsets.offset : 4 * (offsets.offset + len(starts))
-        ]
+    if starts[0]:
+        starts = memoryview(array("i", [start - starts[0] for start in starts]))
     return starts, words(column.flatten(), "a stack")

@@ -39,6 +39,13 @@ class DataFile(NamedTuple):
         return partition_of(self.path)
 
 
+class Found(NamedTuple):
+    """A file: its bytes, and how long ago it was written, in seconds."""
+
+    size: int
+    age: float
+
+
 class Commit(NamedTuple):
     """Files that count from its appearance on, and names of commits that no longer do."""
 
@@ -88,21 +95,26 @@ class Contents:
 
 
 class Store:
-    """Files below an fsspec address. Raises UsageError if it cannot be used."""
+    """Files below a folder, or an address of fsspec such as ``s3://bucket/folder``. Raises UsageError if it cannot be
+    used."""
 
     def __init__(self, address: str, limits: Limits = DEFAULT) -> None:
+        self.address = address
+        self.limits = limits
+        self.is_local = "://" not in address or address.startswith("file://")
+        self.files: Any = None
+        """The file system of fsspec, None if it is this machine's."""
+        if self.is_local:
+            self.root = os.path.abspath(address.removeprefix("file://"))
+            return
         try:
             import fsspec
         except ImportError:
-            raise UsageError("a store needs fsspec", "it is not installed", INSTALL) from None
-        self.address = address
-        self.limits = limits
+            raise UsageError(f"{address} needs fsspec", "it is not installed", INSTALL) from None
         try:
             self.files, self.root = fsspec.core.url_to_fs(address)
         except (ImportError, ValueError, OSError) as error:
             raise UsageError(f"{address} is no store", str(error), "name a folder, or an address as s3://...") from None
-        protocols = self.files.protocol
-        self.is_local = "file" in ((protocols,) if isinstance(protocols, str) else protocols)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.address, self.limits)
@@ -115,9 +127,13 @@ class Store:
         """A path in the store with what an engine needs to find the file system."""
         return self.full(path) if self.is_local else str(self.files.unstrip_protocol(self.full(path)))
 
+    def open(self, path: str) -> Any:
+        """A file to read. Raises FileNotFoundError."""
+        return open(self.full(path), "rb") if self.is_local else self.files.open(self.full(path), "rb")
+
     def read(self, path: str, most: int | None = None) -> bytes:
         """A file's bytes. Raises FileNotFoundError, and UnreadableInput beyond ``most`` bytes."""
-        with self.files.open(self.full(path), "rb") as file:
+        with self.open(path) as file:
             if most is None:
                 return bytes(file.read())
             found = bytes(file.read(most + 1))
@@ -144,31 +160,39 @@ class Store:
                 os.unlink(draft)
             raise
 
-    def names(self, folder: str) -> list[str]:
-        """The names of files in a folder, sorted; none if there is no such folder."""
-        return sorted(path.rpartition("/")[2] for path, about in self._found(folder, 1) if about["type"] == "file")
-
-    def found(self, folder: str) -> dict[str, float]:
-        """The paths in the store of all files below a folder, and how old they are, in seconds."""
+    def found(self, folder: str) -> dict[str, Found]:
+        """All files below a folder, by their path in the store; none if there is no such folder."""
         now = time.time()
         start = len(self.root) + 1
-        return {
-            path[start:]: now - _written(about) for path, about in self._found(folder, None) if about["type"] == "file"
-        }
-
-    def _found(self, folder: str, depth: int | None) -> list[tuple[str, dict[str, Any]]]:
+        if self.is_local:
+            files = {}
+            for parent, _folders, names in os.walk(self.full(folder)):
+                for name in names:
+                    try:
+                        about = os.stat(os.path.join(parent, name))
+                    except FileNotFoundError:
+                        continue
+                    files[os.path.join(parent, name)[start:]] = Found(about.st_size, now - about.st_mtime)
+            return dict(sorted(files.items()))
         self.files.invalidate_cache()
         try:
-            found = self.files.find(self.full(folder), maxdepth=depth, detail=True)
+            found = self.files.find(self.full(folder), detail=True)
         except FileNotFoundError:
-            return []
-        return sorted(found.items())
+            return {}
+        return {
+            path[start:]: Found(int(about.get("size") or 0), now - _written(about))
+            for path, about in sorted(found.items())
+            if about["type"] == "file"
+        }
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files; those that are gone already do not matter."""
         for path in paths:
             try:
-                self.files.rm_file(self.full(path))
+                if self.is_local:
+                    os.unlink(self.full(path))
+                else:
+                    self.files.rm_file(self.full(path))
             except FileNotFoundError:
                 continue
 
@@ -197,7 +221,8 @@ class Store:
     def contents(self) -> Contents:
         """What the store holds now. Raises UnreadableInput for commits that are damaged or of another version."""
         for _try in range(_TRIES):
-            names = [name for name in self.names("commits") if COMMIT.fullmatch(name)]
+            names = [path.rpartition("/")[2] for path in self.found("commits")]
+            names = [name for name in names if COMMIT.fullmatch(name)]
             if len(names) > self.limits.store_commits:
                 why = f"it has more than {self.limits.store_commits:,} commits"
                 raise UnreadableInput(f"cannot read {self.address}", why, f"undwarf fleet compact {self.address}")
@@ -232,16 +257,16 @@ class Store:
         """Remove commits that were replaced ``grace`` seconds ago, and files that no commit lists and that are older;
         gives how many files. Nothing may be reading what was replaced before, or writing for longer than that."""
         contents = self.contents()
-        ages = {path.rpartition("/")[2].removesuffix(".json"): age for path, age in self.found("commits").items()}
+        ages = {path.rpartition("/")[2].removesuffix(".json"): one.age for path, one in self.found("commits").items()}
         over = [old for old, new in contents.replaced_by.items() if ages.get(new, 0.0) >= grace]
         self.remove(f"commits/{name}.json" for name in sorted(over))
         listed = self.contents().listed
         left = [
             path
             for folder in (*TABLES, "commits")
-            for path, age in self.found(folder).items()
+            for path, one in self.found(folder).items()
             if path not in listed and (_DRAFT in path or folder != "commits")
-            if age >= grace or path in contents.listed
+            if one.age >= grace or path in contents.listed
         ]
         self.remove(left)
         return len(over) + len(left)

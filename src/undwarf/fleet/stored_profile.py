@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from undwarf.api import Profile
 from undwarf.column import absent, zeros
 from undwarf.errors import NothingUsable, UnreadableInput
-from undwarf.fleet.columns import arrow
+from undwarf.fleet.columns import words
 from undwarf.fleet.database import Database
-from undwarf.fleet.kernels.stack_lists import numbered, tree_of_lists
+from undwarf.fleet.kernels.stack_lists import chosen_lists, hashes_at, numbered, tree_of_lists
 from undwarf.fleet.merging import lists
 from undwarf.fleet.recording_tables import provenances
-from undwarf.ordering import take
+from undwarf.ordering import ascending, take
 from undwarf.profile.build import expanded
 from undwarf.profile.grouping import look_up
 from undwarf.profile.model import (
@@ -28,6 +28,7 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
+from undwarf.profile.stack_order import distinct
 from undwarf.symbols.inlines import Inlines
 from undwarf.symbols.resolver import UNKNOWN
 from undwarf.unwind.stop_reason import StopReason
@@ -35,20 +36,29 @@ from undwarf.unwind.stop_reason import StopReason
 IDS = ("pid", "tid", "cpu")
 """Columns that sums are made by only where they are asked for."""
 _STOPS = {one.name: int(one) for one in StopReason}
+_NO_STACK = bytes(16)
 _SUMS = """
-SELECT stack, comm, event, stop, stop_image{ids}, sum(period)::BIGINT AS period, count(*) AS samples
+SELECT coalesce(stack, '{none}'::BLOB) AS stack, coalesce(comm, '') AS comm, event, coalesce(stop, '') AS stop,
+       coalesce(stop_image, ''::BLOB) AS stop_image{ids}, sum(period)::BIGINT AS period, count(*) AS samples
 FROM samples GROUP BY ALL
 """
-_STACKS = "SELECT id, any_value(frames) AS frames FROM stacks SEMI JOIN sums ON stacks.id = sums.stack GROUP BY id"
 _FRAMES = """
-SELECT f.id, any_value(f.image) AS image, any_value(f.code_offset) AS code_offset,
+SELECT used.number, any_value(f.image) AS image, any_value(f.code_offset) AS code_offset,
        any_value(f.is_return) AS is_return, any_value(f.provenance) AS provenance
-FROM frames AS f GROUP BY f.id
+FROM used JOIN frames AS f ON used.id = f.id GROUP BY used.number
 """
 _NAMES = """
-SELECT frame, arg_min(struct_pack(name := name, start := start, unnamed := unnamed, inlined := inlined),
-                      (unnamed, -len(inlined), name, start)) AS symbol
-FROM symbols SEMI JOIN used ON symbols.frame = used.id GROUP BY frame
+SELECT used.number, arg_min(struct_pack(name := name, start := start, unnamed := unnamed, inlined := inlined),
+                            (unnamed, -len(inlined), name, start)) AS symbol
+FROM used JOIN symbols ON symbols.frame = used.id GROUP BY used.number
+"""
+_NAMED = """
+SELECT coalesce(f.image, ''::BLOB) AS image, greatest(coalesce(f.code_offset, 0), 0) AS code_offset,
+       coalesce(f.is_return, false)::UTINYINT AS is_return, coalesce(f.provenance, '') AS provenance,
+       coalesce(s.symbol.name, '{unknown}') AS name, greatest(coalesce(s.symbol.start, 0), 0) AS start,
+       coalesce(s.symbol.unnamed, true)::UTINYINT AS unnamed, coalesce(s.symbol.inlined, []) AS inlined
+FROM used LEFT JOIN ({frames}) AS f ON used.number = f.number LEFT JOIN ({names}) AS s ON used.number = s.number
+ORDER BY used.number
 """
 
 
@@ -65,23 +75,23 @@ class Stored(NamedTuple):
     unnamed_images: int = 0
 
 
-def stored_profile(database: Database, *, ids: Sequence[str] = (), inline: bool = True, lines: bool = False) -> Stored:
-    """The profile of a database's samples. ``ids``: those of :data:`IDS` that are columns. Raises NothingUsable without
+def stored_profile(
+    database: Database, *, ids: Sequence[str] = (), inline: bool = True, lines: bool = False, ordered: bool = False
+) -> Stored:
+    """The profile of a database's samples. ``ids``: those of :data:`IDS` that are columns. ``ordered``: its
+    entries have the same order each time. Raises NothingUsable without
     samples, UnreadableInput for a damaged store."""
-    query = _SUMS.format(ids="".join(f", {name}" for name in IDS if name in ids))
-    database.connection.execute("DROP TABLE IF EXISTS sums")
-    database.arrow(f"CREATE TEMP TABLE sums AS {query}")
-    sums = database.arrow("FROM sums ORDER BY ALL")
+    wanted = "".join(f", coalesce({name}, -1) AS {name}" for name in IDS if name in ids)
+    sums = database.arrow(
+        _SUMS.format(ids=wanted, none="\\x00" * len(_NO_STACK)) + (" ORDER BY ALL" if ordered else "")
+    )
     if not sums.num_rows:
-        raise NothingUsable(
-            f"no sample of {database.store.address} is in the span", "", "undwarf fleet query shows what is there"
-        )
+        address = database.store.address
+        raise NothingUsable(f"no sample of {address} is in the span", "", "undwarf fleet query shows what is there")
     about = _about(database)
-    stack_rows = database.arrow(_STACKS)
-    starts, frame_words = lists(stack_rows["frames"])
-    number, first = numbered(frame_words)
-    parent, frame, nodes = tree_of_lists(starts, number)
-    frames, functions, images, inlines = _frames(database, _rows_of(frame_words, first))
+    stack_of, starts, flat, frame_words = _stacks(database, words(sums["stack"], "samples"))
+    parent, frame, nodes = tree_of_lists(starts, flat)
+    frames, functions, images, inlines = _frames(database, frame_words)
     stacks = StackColumns(parent, frame)
     innermost = nodes
     if inline or lines:
@@ -90,7 +100,7 @@ def stored_profile(database: Database, *, ids: Sequence[str] = (), inline: bool 
         if not lines:
             frames.file = frames.line = None
     events, groups = _events(about)
-    samples, comms = _samples(sums, stack_rows["id"], innermost, [event.name for event in events], images)
+    samples, comms = _samples(sums, look_up(stack_of, innermost), [event.name for event in events], images)
     profile = Profile(
         samples,
         stacks,
@@ -147,81 +157,122 @@ def _events(about: list[dict[str, Any]]) -> tuple[list[EventInfo], tuple[tuple[i
     return list(found.values()), tuple(tuple(numbers[name] for name in names) for names in groups)
 
 
-def _rows_of(hashes: memoryview, rows: memoryview) -> memoryview:
-    """The hashes (Q, two words each) of some rows (I)."""
-    found = zeros("Q", 2 * len(rows))
-    for i, row in enumerate(rows):
-        found[2 * i], found[2 * i + 1] = hashes[2 * row], hashes[2 * row + 1]
-    return found
+def _stacks(database: Database, sampled: memoryview) -> tuple[memoryview, memoryview, memoryview, memoryview]:
+    """(the list (I) of each of the sampled stacks, given as hashes, NONE for none; where the lists start (i); the frame
+    (I) of each entry; the hashes of the frames)."""
+    rows = database.arrow("SELECT id, frames FROM stacks")
+    ids = words(rows["id"], "stacks")
+    starts, frame_words = lists(rows["frames"])
+    count = len(ids) // 2
+    every = zeros("Q", len(ids) + len(sampled))
+    every[: len(ids)], every[len(ids) :] = ids, sampled
+    number, first = numbered(every)
+    number_of = number[count:]
+    used = distinct(number_of, len(first))
+    # A stack that is not there has its first row among the samples.
+    there = array("I", [row for row in take(first, used) if row < count])
+    missing = [row for row in take(first, used) if row >= count]
+    for row in missing:
+        if bytes(every[2 * row : 2 * row + 2]) != _NO_STACK:
+            raise UnreadableInput("the store is damaged", "samples are of stacks that are not there")
+    list_of = absent("I", len(first))
+    for place, row in enumerate(there):
+        list_of[number[row]] = place
+    frame, first_of_frame = numbered(frame_words)
+    begins, flat = chosen_lists(starts, frame, memoryview(there))
+    used_frames = distinct(flat, len(first_of_frame))
+    place_of = absent("I", len(first_of_frame))
+    for place, one in enumerate(used_frames):
+        place_of[one] = place
+    return (
+        look_up(number_of, list_of),
+        begins,
+        look_up(flat, place_of),
+        hashes_at(frame_words, take(first_of_frame, used_frames)),
+    )
 
 
 def _frames(
     database: Database, wanted: memoryview
 ) -> tuple[FrameColumns, FunctionTable, dict[bytes, ImageInfo], Inlines]:
     """(the frames with these hashes in their order, their functions, images by hash, inlined functions and lines)."""
-    pa = arrow()
+    import pyarrow as pa
+
     count = len(wanted) // 2
-    used = pa.table({"id": pa.Array.from_buffers(pa.binary(16), count, [None, pa.py_buffer(wanted)]).cast(pa.binary())})
-    database.connection.register("used", used)
-    rows = database.arrow(
-        f"SELECT used.id, f.* EXCLUDE id, s.symbol FROM used "
-        f"LEFT JOIN ({_FRAMES}) AS f ON used.id = f.id LEFT JOIN ({_NAMES}) AS s ON used.id = s.frame"
-    )
+    ids = pa.Array.from_buffers(pa.binary(16), count, [None, pa.py_buffer(wanted)]).cast(pa.binary())
+    number = pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(ascending(count))])
+    database.connection.register("used", pa.Table.from_arrays([number, ids], ["number", "id"]))
+    rows = database.arrow(_NAMED.format(unknown=UNKNOWN, frames=_FRAMES, names=_NAMES))
     database.connection.unregister("used")
-    if rows.num_rows != count:
-        raise UnreadableInput(f"{database.store.address} is damaged", "frames are there more than once")
-    order = {row: number for number, row in enumerate(_each(wanted))}
     images = _images(database)
-    number_of = {image: number for number, image in enumerate(images)}
-    kinds = {name: number for number, name in enumerate(provenances())}
-    image, offset, provenance = absent("I", count), zeros("Q", count), zeros("B", count)
-    is_return, function = zeros("B", count), zeros("I", count)
-    functions: dict[tuple[str, int, int, bool], int] = {}
-    starts, counts = zeros("I", count), zeros("I", count)
-    names: dict[str, int] = {}
-    files: dict[str, int] = {}
-    name_of, file_of, line_of = array("I"), array("I"), array("I")
-    columns = [rows[name].to_pylist() for name in ("id", "image", "code_offset", "is_return", "provenance", "symbol")]
-    for id_, image_id, code_offset, returns, kind, symbol in zip(*columns, strict=True):
-        i = order[id_]
-        number = number_of.get(image_id, NONE) if image_id is not None else NONE
-        image[i] = number
-        offset[i] = max(code_offset or 0, 0)
-        provenance[i] = kinds.get(kind or "", 0)
-        is_return[i] = bool(returns)
-        if symbol is None or symbol["name"] is None:
-            key = (UNKNOWN, number, 0, True)
-        else:
-            key = (symbol["name"], number, max(symbol["start"] or 0, 0), bool(symbol["unnamed"]))
-        function[i] = functions.setdefault(key, len(functions))
-        starts[i] = len(name_of)
-        for entry in (symbol["inlined"] or ()) if symbol is not None else ():
-            if entry is None:
-                continue
-            name_of.append(names.setdefault(entry["name"], len(names)) if entry["name"] is not None else NONE)
-            file_of.append(files.setdefault(entry["file"], len(files)) if entry["file"] is not None else NONE)
-            line_of.append(min(max(entry["line"] or 0, 0), NONE))
-        counts[i] = len(name_of) - starts[i]
+    kinds = {name: kind for kind, name in enumerate(provenances())}
+    number_of = {image: place for place, image in enumerate(images)}
+    image = _coded(rows["image"], number_of, NONE)
+    name_of, names = _texts(rows["name"])
+    start, unnamed = _column(rows["start"], "Q"), _column(rows["unnamed"], "B")
+    functions: dict[tuple[int, int, int, int], int] = {}
+    function = memoryview(
+        array(
+            "I", [functions.setdefault(key, len(functions)) for key in zip(name_of, image, start, unnamed, strict=True)]
+        )
+    )
     table = FunctionTable(
-        [key[0] for key in functions],
+        [names[key[0]] for key in functions],
         memoryview(array("I", [key[1] for key in functions])),
         memoryview(array("Q", [key[2] for key in functions])),
         memoryview(bytes(key[3] for key in functions)),
     )
-    inlined = {
-        "start": starts,
-        "count": counts,
-        "name": memoryview(name_of),
-        "file": memoryview(file_of),
-        "line": memoryview(line_of),
-    }
-    frames = FrameColumns(image, offset, provenance, function, None, zeros("B", count), is_return=is_return)
-    return frames, table, images, Inlines(inlined, list(names), list(files))
+    frames = FrameColumns(
+        image,
+        _column(rows["code_offset"], "Q"),
+        memoryview(bytes(_coded(rows["provenance"], kinds, 0).tolist())),
+        function,
+        None,
+        zeros("B", count),
+        is_return=_column(rows["is_return"], "B"),
+    )
+    return frames, table, images, _inlines(rows["inlined"], count)
 
 
-def _each(hashes: memoryview) -> list[bytes]:
-    text = bytes(hashes.cast("B"))
-    return [text[at : at + 16] for at in range(0, len(text), 16)]
+def _inlines(column: Any, count: int) -> Inlines:
+    """The inlined functions and lines of frames, of a column of lists."""
+    import pyarrow as pa
+
+    column = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+    offsets = _column(column.offsets, "i")
+    first = offsets[0] if count else 0
+    entries = column.flatten()
+    starts = memoryview(array("I", [offset - first for offset in offsets[:-1]]))
+    counts = memoryview(array("I", [end - begin for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]))
+    name_of, names = _texts(entries.field("name"))
+    file_of, files = _texts(entries.field("file"))
+    lines = entries.field("line")
+    line_of = memoryview(array("I", [max(line or 0, 0) for line in lines.to_pylist()]))
+    columns = {"start": starts, "count": counts, "name": name_of, "file": file_of, "line": line_of}
+    return Inlines(columns, names, files)
+
+
+def _texts(column: Any) -> tuple[memoryview, list[str]]:
+    """(the number (I) of each text, NONE for null; the distinct texts)."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks)
+    coded = column.dictionary_encode()
+    found = coded.indices
+    if found.null_count:
+        numbers = memoryview(array("I", [NONE if one is None else one for one in found.to_pylist()]))
+    else:
+        numbers = _column(found, "I")
+    return numbers, coded.dictionary.to_pylist()
+
+
+def _coded(column: Any, codes: "dict[Any, int]", otherwise: int) -> memoryview:
+    """The code (I) of each text or hash."""
+    numbers, values = _texts(column)
+    table = memoryview(array("I", [codes.get(value, otherwise) for value in values]))
+    found: memoryview = look_up(numbers, table)
+    return found
 
 
 def _images(database: Database) -> dict[bytes, ImageInfo]:
@@ -239,60 +290,49 @@ def _images(database: Database) -> dict[bytes, ImageInfo]:
 
 
 def _samples(
-    sums: Any, stack_ids: Any, innermost: memoryview, events: list[str], images: dict[bytes, ImageInfo]
+    sums: Any, stack: memoryview, events: list[str], images: dict[bytes, ImageInfo]
 ) -> tuple[SampleColumns, list[str]]:
     """(columns with an entry a sum, the names of threads)."""
-    pa = arrow()
     count = sums.num_rows
-
-    def index(column: Any, values: Any) -> memoryview:
-        found = pa.compute.fill_null(
-            pa.compute.index_in(column.combine_chunks(), value_set=values).cast(pa.uint32()), NONE
-        )
-        return _column(found, "I")
-
-    comms = [text for text in pa.compute.unique(sums["comm"]).to_pylist() if text is not None]
-    stack = index(sums["stack"], stack_ids.combine_chunks())
-    event = index(sums["event"], pa.array(events, pa.string()))
-    if NONE in event or stack.tolist().count(NONE) != sums["stack"].null_count:
-        raise UnreadableInput("the store is damaged", "samples are of stacks or events that are not there")
-    numbers = zeros("H", count)
-    for i, number in enumerate(event):
-        numbers[i] = number
-    stop = zeros("B", count)
-    for i, text in enumerate(sums["stop"].to_pylist()):
-        stop[i] = _STOPS.get(text or "", StopReason.UNSTATED)
+    comm_of, comms = _texts(sums["comm"])
+    known = [text for text in comms if text]
+    comm = look_up(comm_of, memoryview(array("I", [known.index(text) if text else NONE for text in comms])))
+    event = _coded(sums["event"], {name: number for number, name in enumerate(events)}, NONE)
+    if NONE in set(event):
+        raise UnreadableInput("the store is damaged", "samples are of events that are not there")
+    stop = _coded(sums["stop"], _STOPS, StopReason.UNSTATED)
     nothing = absent("I", count).cast("B").cast("i")
-    ids = {
-        name: _column(pa.compute.fill_null(sums[name], -1).combine_chunks(), "i")
-        if name in sums.column_names
-        else nothing
-        for name in IDS
-    }
+    ids = {name: _column(sums[name], "i") if name in sums.column_names else nothing for name in IDS}
+    period = _column(sums["period"], "q")
+    if count and min(period) < 0:
+        raise UnreadableInput("the store is damaged", "samples have weights below 0")
     columns = SampleColumns(
         time=zeros("Q", count),
         pid=ids["pid"],
         tid=ids["tid"],
         cpu=ids["cpu"],
-        event=numbers,
-        period=_column(pa.compute.max_element_wise(sums["period"], 0).combine_chunks(), "Q"),
-        comm=index(sums["comm"], pa.array(comms, pa.string())),
-        stack=look_up(stack, innermost),
-        stop=stop,
-        stop_image=index(sums["stop_image"], pa.array(list(images), pa.binary())),
+        event=memoryview(array("H", event.tolist())),
+        period=period.cast("B").cast("Q"),
+        comm=comm,
+        stack=stack,
+        stop=memoryview(bytes(stop.tolist())),
+        stop_image=_coded(sums["stop_image"], {image: number for number, image in enumerate(images)}, NONE),
         ip=zeros("Q", count),
-        count=_column(sums["samples"].combine_chunks(), "Q"),
+        count=_column(sums["samples"], "Q"),
     )
-    return columns, comms
+    return columns, known
 
 
 def _column(values: Any, typecode: Any) -> memoryview:
     """A column of an Arrow array of numbers without nulls."""
-    pa = arrow()
+    import pyarrow as pa
+
     if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks)
+        values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
     if not len(values):
         return zeros(typecode, 0)
+    if values.null_count:
+        raise UnreadableInput("the store is damaged", "a number is missing")
     size = values.type.bit_width // 8
     data = memoryview(values.buffers()[1]).cast("B")
     return data[size * values.offset : size * (values.offset + len(values))].cast(typecode)

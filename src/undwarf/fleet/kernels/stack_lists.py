@@ -164,3 +164,63 @@ def file_offsets(image: Any, address: Any, starts: Any, segments: Any) -> memory
                 out[i] = addresses[i] - table[3 * at] + table[3 * at + 2]
                 break
     return result
+
+
+@cython.locals(
+    begins="const int[::1]",
+    values="const unsigned int[::1]",
+    wanted="const unsigned int[::1]",
+    starts="int[::1]",
+    out="unsigned int[::1]",
+    i=cython.Py_ssize_t,
+    k=cython.Py_ssize_t,
+    at=cython.Py_ssize_t,
+)
+def chosen_lists(starts_of: Any, column: Any, rows: Any) -> tuple[memoryview, memoryview]:
+    """(starts (i), values) of some lists, by number; ``starts_of`` (i) as of :func:`lists_of_tree`."""
+    begins, values, wanted = starts_of, column, rows
+    count: cython.Py_ssize_t = wanted.shape[0]
+    first = zeros("i", count + 1)
+    starts = first
+    at = 0
+    for i in range(count):
+        at += begins[wanted[i] + 1] - begins[wanted[i]]
+        starts[i + 1] = cython.cast(cython.int, at)
+    result = zeros("I", at)
+    out = result
+    at = 0
+    for i in range(count):
+        for k in range(begins[wanted[i]], begins[wanted[i] + 1]):
+            out[at] = values[k]
+            at += 1
+    return first, result
+
+
+@cython.locals(
+    words="const unsigned long long[::1]",
+    numbers="const unsigned int[::1]",
+    out="unsigned long long[::1]",
+    i=cython.Py_ssize_t,
+)
+def hashes_at(hashes: Any, rows: Any) -> memoryview:
+    """The hashes of some rows, by number."""
+    words, numbers = hashes, rows
+    result = zeros("Q", 2 * numbers.shape[0])
+    out = result
+    for i in range(numbers.shape[0]):
+        out[2 * i] = words[2 * cython.cast("Py_ssize_t", numbers[i])]
+        out[2 * i + 1] = words[2 * cython.cast("Py_ssize_t", numbers[i]) + 1]
+    return result
+
+
+@cython.locals(begins="const int[::1]", i=cython.Py_ssize_t, least=cython.int, most=cython.int)
+def lengths(starts: Any) -> tuple[int, int]:
+    """(the least, the largest) length of lists that begin at ``starts`` (i); of none (1, 1)."""
+    begins = starts
+    if begins.shape[0] < 2:
+        return 1, 1
+    least = most = begins[1] - begins[0]
+    for i in range(1, begins.shape[0] - 1):
+        least = min(least, begins[i + 1] - begins[i])
+        most = max(most, begins[i + 1] - begins[i])
+    return least, most
