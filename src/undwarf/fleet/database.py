@@ -73,10 +73,17 @@ class Database:
             )
         self.connection = connect(store)
         self._paths: list[str] = []
-        for name in tables:
-            self.connection.execute(f"CREATE VIEW {name} AS {self._scan(name)}")
+        # Conditions on labels are about recordings.
+        for name in sorted({*tables, "recordings"}, key=lambda one: one != "recordings"):
+            self._execute(f"CREATE VIEW {name} AS {self._scan(name)}")
         for macro in MACROS if macros else ():
             self.connection.execute(f"CREATE MACRO {macro}")
+
+    def _execute(self, statement: str) -> None:
+        try:
+            self.connection.execute(statement)
+        except _duckdb().Error as error:
+            raise _damaged(self.store, error) from None
 
     def _scan(self, name: str) -> str:
         """The query of a table's rows."""
@@ -126,8 +133,7 @@ class Database:
             relation = self.connection.sql(query)
             return relation.to_arrow_table() if relation is not None else None
         except engine.Error as error:
-            first = str(error).partition("\n")[0]
-            raise UnreadableInput(f"cannot read {self.store.address}", first) from None
+            raise _damaged(self.store, error) from None
 
     def result(self, query: str) -> Result:
         """The result of a query of the user. Raises UsageError for what is wrong with it."""
@@ -172,7 +178,7 @@ def known_recordings(store: Store, wanted: Sequence[bytes]) -> set[bytes]:
         query = f"SELECT DISTINCT id FROM read_parquet({paths}, hive_partitioning=false) WHERE id IN ({ids})"
         return {row[0] for row in connection.execute(query).fetchall()}
     except _duckdb().Error as error:
-        raise UnreadableInput(f"cannot read {store.address}", str(error).partition("\n")[0]) from None
+        raise _damaged(store, error) from None
     finally:
         connection.close()
 
@@ -191,7 +197,7 @@ def repeated_recordings(
     try:
         rows = own.execute(query).fetchall()
     except _duckdb().Error as error:
-        raise UnreadableInput(f"cannot read {store.address}", str(error).partition("\n")[0]) from None
+        raise _damaged(store, error) from None
     finally:
         if connection is None:
             own.close()
@@ -207,6 +213,10 @@ def repeated_recordings(
         for commit in commits[1:]:
             found += [(path, recording) for path in by_commit[commit] if path not in kept]
     return found
+
+
+def _damaged(store: Store, error: Exception) -> UnreadableInput:
+    return UnreadableInput(f"cannot read {store.address}", str(error).partition("\n")[0])
 
 
 def _duckdb() -> Any:

@@ -115,7 +115,6 @@ def add(
         if joined.made is None:
             raise joined.error or UndwarfError("names cannot be merged")
         store.commit([joined.made])
-        store.remove(file.path for file in made if file.path != joined.made.path)
     return Named(None, frames, tuple(problems))
 
 

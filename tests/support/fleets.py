@@ -1,0 +1,49 @@
+"""Stores of the shipped recordings, and recordings of several hosts that share code."""
+
+from pathlib import Path
+
+from undwarf import Event, Mapping, PerfDataWriter
+from undwarf.fleet.database import Database
+from undwarf.fleet.engine import LocalWorkers
+from undwarf.fleet.ingest import Reading, Taken, chunks, given, ingest_all
+from undwarf.fleet.store import Store
+from undwarf.fleet.symbols import add
+
+SHIPPED = Path(__file__).parents[2] / "examples" / "recording"
+RECORDINGS = [str(path) for path in sorted(SHIPPED.glob("*.data"))]
+READING = Reading(symfs=str(SHIPPED), kallsyms=str(SHIPPED / "kernel-symbols"), cache=False)
+BUILD_ID = "ab" * 20
+
+
+def take(store: Store, paths: list[str], *, size: int = 32, names: bool = True, **labels: str) -> list[Taken]:
+    """Take recordings into a store, within this process."""
+    workers = LocalWorkers(0)
+    taken = ingest_all(chunks(store, given(paths, labels), READING, size), workers)
+    if names:
+        add(store, workers, READING)
+    return taken
+
+
+def files_of(store: Store) -> dict[str, bytes]:
+    """The contents of all files of a store, by path."""
+    return {path: store.read(path) for path in store.found("")}
+
+
+def rows(store: Store, query: str) -> list[tuple[object, ...]]:
+    """The rows of a query."""
+    database = Database(store)
+    try:
+        return database.connection.execute(query).fetchall()
+    finally:
+        database.close()
+
+
+def write_host(path: Path, host: str, *, samples: int = 50, period: int = 1000, start: int = 10**9) -> str:
+    """A recording of a host whose program is in no file here: of three functions by offset."""
+    with path.open("wb") as sink, PerfDataWriter(sink, [Event("cpu-clock", period=period)], hostname=host) as writer:
+        writer.comm(7, 7, "server")
+        writer.mapping(7, Mapping(0x400000, 0x500000, 0, "/srv/server", build_id=BUILD_ID))
+        for number in range(samples):
+            calls = [0x400100 + 16 * (number % 3), 0x400800, 0x400900]
+            writer.sample(calls[0], 7, 7, start + number * 10**6, period=period, callchain=calls)
+    return str(path)
