@@ -13,7 +13,7 @@ from tests.support.fleets import RECORDINGS, SHIPPED, files_of, rows, take, writ
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.engine import LocalWorkers
-from undwarf.fleet.ingest import Reading, chunks, given, incoming, ingest_all
+from undwarf.fleet.ingest import Reading, chunks, incoming, ingest_all
 from undwarf.fleet.layout import TABLES, Partition, partition_of, schema
 from undwarf.fleet.store import Commit, Contents, DataFile, Store
 from undwarf.limits import DEFAULT
