@@ -20,6 +20,7 @@ from undwarf.errors import UndwarfError, UsageError
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
     "completion": "Print the completion script for a shell.",
+    "diff": "Compare recordings: what changed, by how much, and whether chance explains it.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
     "export": "Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others.",
     "flamegraph": "Write a flame graph as one self-contained HTML page.",
@@ -41,7 +42,18 @@ UNPAGED = ("record", "top", "export", "flamegraph", "shrink", "completion", "add
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
+    "Analyse a recording": (
+        "report",
+        "diff",
+        "flamegraph",
+        "fold",
+        "export",
+        "script",
+        "types",
+        "query",
+        "info",
+        "shrink",
+    ),
     "Profiles of many hosts": ("fleet",),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
@@ -209,7 +221,8 @@ def _warn_of_cut_files() -> None:
 
 
 def run(arguments: Any = None) -> int:
-    """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
+    """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 4 a condition of
+    ``diff`` holds, 130 interrupted."""
     try:
         return _run(arguments)
     finally:

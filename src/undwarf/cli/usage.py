@@ -11,7 +11,6 @@ PERF_COMMANDS = {
     "archive": "undwarf shrink writes a recording that can be read on another machine without these files",
     "buildid-list": "undwarf info --missing lists files by build-id",
     "c2c": "undwarf types shows false sharing; undwarf report -s dcacheline,snoop",
-    "diff": "undwarf fold on both, then difffolded.pl; or undwarf report --json on both",
     "evlist": "undwarf info lists the events",
     "help": "undwarf COMMAND --help",
     "inject": "jitdump files are read without it; undwarf shrink unwinds a recording",

@@ -207,6 +207,13 @@ def layouts(folder: Path) -> list[str]:
     ]
 
 
+def compared(_folder: Path) -> str:
+    sides = [str(SHIPPED / f"words-{name}.data") for name in ("sum", "product")]
+    return run(
+        "diff", *sides, *RECORDING[1:], "--json", "--by", "function,line,path", "--fail-if", "function:memcpy > 9%"
+    )
+
+
 def top() -> str:
     profile = make_profile([S("main@app f@app")])
     sink = io.BytesIO()
@@ -223,6 +230,7 @@ def recorded() -> str:
 
 SOURCES: dict[str, Callable[[Path], str | list[str]]] = {
     "addr2line": lambda folder: run("addr2line", "-e", listed(folder), "--json", walk(folder)),
+    "diff": compared,
     "doctor": lambda _: run("doctor", "--json"),
     "export": lambda folder: run("export", *RECORDING, "--json", "--format", "chrome", "-o", folder / "a"),
     "flamegraph": lambda folder: run("flamegraph", gone(folder), "--json", "-o", folder / "a.html"),

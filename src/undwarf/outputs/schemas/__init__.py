@@ -8,6 +8,7 @@ from importlib.resources import files
 
 DOCUMENTS = {
     "addr2line": "addr2line:Address",
+    "diff": "diff:Diff",
     "doctor": "doctor:Doctor",
     "export": "written_files:Export",
     "flamegraph": "written_files:Flamegraph",
