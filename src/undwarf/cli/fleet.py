@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import click
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from undwarf.fleet.engine import Workers
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.stored_profile import Stored
+    from undwarf.views.comparison.model import By
     from undwarf.views.report import Graph
     from undwarf.views.sample_selection import Weight
 
+_COMPARED = ("function", "path", "line", "image", "thread")
 _Decorator = Callable[[Any], Any]
 
 
@@ -601,3 +603,93 @@ def flamegraph(
 
         units = [unit_of_weights(stored.profile, measure.events) for measure in graph.graphs]
         write_flamegraph(WrittenFile(store, output), graph, units, sys.stdout)
+
+
+def _kinds(_context: click.Context, _parameter: click.Parameter, value: str) -> "tuple[By, ...]":
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    wrong = [name for name in names if name not in _COMPARED]
+    if wrong or not names:
+        raise click.BadParameter(f"{value!r} is not of {', '.join(_COMPARED)}")
+    return tuple(dict.fromkeys(cast("list[By]", names)))
+
+
+@command.command()
+@STORE
+@click.option("--before", metavar="SPAN", required=True, help="The one side, as --span of report: release=1.1.")
+@click.option("--after", metavar="SPAN", required=True, help="The other side: release=1.2.")
+@SPAN
+@click.option(
+    "--by",
+    "kinds",
+    metavar="KINDS",
+    default="function",
+    show_default=True,
+    callback=_kinds,
+    help=f"What makes a row: {', '.join(_COMPARED)}.",
+)
+@click.option("--children/--no-children", default=False, help="Compare functions with the weight of their callees.")
+@click.option(
+    "--percent-limit",
+    type=Number(0, 100),
+    default=1.0,
+    show_default=True,
+    help="Rows below this percentage of the weight are added up, and not tested one by one.",
+)
+@click.option(
+    "--rows",
+    metavar="N",
+    type=click.IntRange(0),
+    default=None,
+    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
+)
+@WEIGHT
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
+def diff(
+    store: str,
+    before: str,
+    after: str,
+    spans: tuple[str, ...],
+    kinds: "tuple[By, ...]",
+    children: bool,
+    percent_limit: float,
+    rows: int | None,
+    weight: Literal["period", "samples"],
+    as_json: bool,
+    markdown: bool,
+) -> None:
+    """Compare two spans: what changed, by how much, and whether chance explains it.
+
+    Shares of all weight are compared, since spans have more or fewer hosts. How far hosts differ says what chance does.
+
+    \b
+    Examples:
+      undwarf fleet diff profiles --before release=1.1 --after release=1.2
+      undwarf fleet diff profiles --before 2026-11-27 --after 2026-11-28 --span service=web
+    """
+    from undwarf.fleet.comparison import side
+    from undwarf.views.comparison.compare import compare
+    from undwarf.views.comparison.model import Normalization
+
+    if as_json and markdown:
+        raise UsageError("--json and --markdown exclude each other", "", "give one of them")
+    sides = []
+    for span in (before, after):
+        with _opened(store, (*spans, span)) as database:
+            sides.append(side(database, span, lines="line" in kinds))
+    normalization = Normalization("samples")
+    found = compare(*sides, kinds, normalization, weight=weight, children=children, least=percent_limit / 100)
+    if as_json:
+        from undwarf.outputs.diff_json import write as write_json
+
+        write_json(found, [], sys.stdout, percent_limit)
+    elif markdown:
+        from undwarf.outputs.diff_markdown import write as write_markdown
+
+        write_markdown(found, [], sys.stdout)
+    else:
+        from undwarf.outputs.diff import DiffOptions, write
+        from undwarf.outputs.terminal.style import wants_colour
+
+        most = rows if rows is not None else 40 if sys.stdout.isatty() else 0
+        write(found, [], sys.stdout, DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width()))

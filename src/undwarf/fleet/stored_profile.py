@@ -40,7 +40,11 @@ _NO_STACK = bytes(16)
 _SUMS = """
 SELECT coalesce(stack, '{none}'::BLOB) AS stack, coalesce(comm, '') AS comm, event, coalesce(stop, '') AS stop,
        coalesce(stop_image, ''::BLOB) AS stop_image{ids}, sum(period)::BIGINT AS period, count(*) AS samples
-FROM samples GROUP BY ALL
+FROM samples{join} GROUP BY ALL
+"""
+_PARTS = """
+CREATE OR REPLACE TEMP TABLE parts AS
+SELECT {key} AS key, (row_number() OVER (ORDER BY {key}) - 1) % {count} AS part FROM samples GROUP BY {key}
 """
 _FRAMES = """
 SELECT used.number, any_value(f.image) AS image, any_value(f.code_offset) AS code_offset,
@@ -72,19 +76,32 @@ class Stored(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
     recordings: int
     hosts: int
-    unnamed_images: int = 0
+    part: memoryview
+    """The part (i) of each of the profile's entries; all 0 if none were asked for."""
 
 
 def stored_profile(
-    database: Database, *, ids: Sequence[str] = (), inline: bool = True, lines: bool = False, ordered: bool = False
+    database: Database,
+    *,
+    ids: Sequence[str] = (),
+    inline: bool = True,
+    lines: bool = False,
+    ordered: bool = False,
+    parts: int = 0,
 ) -> Stored:
     """The profile of a database's samples. ``ids``: those of :data:`IDS` that are columns. ``ordered``: its
-    entries have the same order each time. Raises NothingUsable without
-    samples, UnreadableInput for a damaged store."""
+    entries have the same order each time. ``parts``: how many parts the hosts are put into, of one host the recordings;
+    an entry is then of one part. Raises NothingUsable without samples, UnreadableInput for a damaged store."""
     wanted = "".join(f", coalesce({name}, -1) AS {name}" for name in IDS if name in ids)
-    sums = database.arrow(
-        _SUMS.format(ids=wanted, none="\\x00" * len(_NO_STACK)) + (" ORDER BY ALL" if ordered else "")
-    )
+    join = ""
+    if parts:
+        (hosts,) = database.arrow("SELECT count(DISTINCT host) AS hosts FROM samples")["hosts"].to_pylist()
+        key = "host" if hosts > 1 else "recording"
+        database.arrow(_PARTS.format(key=key, count=parts))
+        wanted += ", parts.part::INTEGER AS part"
+        join = f" JOIN parts ON samples.{key} = parts.key"
+    query = _SUMS.format(ids=wanted, join=join, none="\\x00" * len(_NO_STACK))
+    sums = database.arrow(query + (" ORDER BY ALL" if ordered else ""))
     if not sums.num_rows:
         address = database.store.address
         raise NothingUsable(f"no sample of {address} is in the span", "", "undwarf fleet query shows what is there")
@@ -123,6 +140,7 @@ def stored_profile(
         groups,
         len(about),
         len({row["host"] for row in about}),
+        _column(sums["part"], "i") if parts else zeros("i", len(samples)),
     )
 
 
