@@ -43,13 +43,16 @@ SLOW = "app::Table::find"
 EXTRA = 0.02
 NONE = 0xFFFFFFFF
 CHILD = """
-import atexit, sys
-def peak():
+import os, sys
+leave = os._exit
+def peak(code):
     with open("/proc/self/status") as status:
         sys.stderr.write("peak" + next(line for line in status if line.startswith("VmHWM")).split()[1])
-atexit.register(peak)
+    sys.stderr.flush()
+    leave(code)
+os._exit = peak
 from undwarf.__main__ import main
-sys.exit(main())
+main()
 """
 """Runs a command and prints its peak memory: that of getrusage begins with that of the process that forked it."""
 

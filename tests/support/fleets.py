@@ -38,12 +38,16 @@ def rows(store: Store, query: str) -> list[tuple[object, ...]]:
         database.close()
 
 
-def write_host(path: Path, host: str, *, samples: int = 50, period: int = 1000, start: int = 10**9) -> str:
-    """A recording of a host whose program is in no file here: of three functions by offset."""
+def write_host(
+    path: Path, host: str, *, samples: int = 50, period: int = 1000, start: int = 10**9, mix: tuple[int, ...] = ()
+) -> str:
+    """A recording of a host whose program is in no file here: of three functions by offset, in turn, or as many
+    samples of each as ``mix`` has."""
+    places = [place for place, count in enumerate(mix) for _sample in range(count)] or [n % 3 for n in range(samples)]
     with path.open("wb") as sink, PerfDataWriter(sink, [Event("cpu-clock", period=period)], hostname=host) as writer:
         writer.comm(7, 7, "server")
         writer.mapping(7, Mapping(0x400000, 0x500000, 0, "/srv/server", build_id=BUILD_ID))
-        for number in range(samples):
-            calls = [0x400100 + 16 * (number % 3), 0x400800, 0x400900]
+        for number, place in enumerate(places):
+            calls = [0x400100 + 16 * place, 0x400800, 0x400900]
             writer.sample(calls[0], 7, 7, start + number * 10**6, period=period, callchain=calls)
     return str(path)
