@@ -273,9 +273,7 @@ def write_recordings(folder: Path, hosts: int, each: int = 1000, per_host: int =
 def run(*command: str) -> tuple[float, float, float, str]:
     """(seconds, CPU seconds, peak MB, output) of a command."""
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", CHILD, *command], capture_output=True, text=True)
     taken = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:

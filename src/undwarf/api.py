@@ -498,6 +498,10 @@ class OpenedRecording:
         """Use mapped files of a running process, or its memory. Must be called before anything is unwound."""
         self._finder.mapped = files
 
+    def know_perf_maps(self, maps: dict[int, bytes]) -> None:
+        """Use these perf maps, by process, as its recorder saw them. Must be called before anything is named."""
+        self._finder.perf_maps = maps
+
     def shrink(
         self,
         sink: BinaryIO,

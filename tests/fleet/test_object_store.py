@@ -81,7 +81,9 @@ def test_a_store_on_s3(bucket: str, tmp_path: Path) -> None:
     store, folder = Store(bucket), Store(str(tmp_path / "store"))
     paths = [write_host(tmp_path / f"{number}.data", f"host-{number}") for number in range(3)]
     store.write("incoming/2026-11-28/a/1.data", Path(paths[0]).read_bytes())
-    store.write("incoming/2026-11-28/a/1.data.json", json.dumps({"service": "web", "host": "host-0"}).encode())
+    store.write(
+        "incoming/2026-11-28/a/1.data.json", json.dumps({"labels": {"service": "web", "host": "host-0"}}).encode()
+    )
     os.utime(paths[1], (1_795_824_001, 1_795_824_001))
     for one in (store, folder):
         ingest_all(chunks(one, given(paths[1:], {"service": "web"}), READING, 1), HERE)

@@ -10,10 +10,12 @@ import polars
 import pytest
 from tests.support.fleets import RECORDINGS, SHIPPED, files_of, rows, take, write_host
 
+from undwarf import Event, Mapping, PerfDataWriter
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.engine import LocalWorkers
 from undwarf.fleet.ingest import Reading, chunks, incoming, ingest_all
+from undwarf.fleet.labels import of_cgroup
 from undwarf.fleet.layout import TABLES, Partition, partition_of, schema
 from undwarf.fleet.store import Commit, Contents, DataFile, Store
 from undwarf.limits import DEFAULT
@@ -175,20 +177,76 @@ def test_a_damaged_recording_does_not_keep_the_others_out(store: Store, tmp_path
 
 def ship(store: Store, path: str, name: str, **about: object) -> None:
     store.write(f"incoming/2026-11-28/web-1/{name}.data", Path(path).read_bytes())
-    store.write(f"incoming/2026-11-28/web-1/{name}.data.json", json.dumps(about).encode())
+    store.write(f"incoming/2026-11-28/web-1/{name}.json", json.dumps(about).encode())
 
 
 def test_shipped_recordings_are_taken_and_removed(store: Store, tmp_path: Path) -> None:
     one, two = hosts(tmp_path, 2)
-    ship(store, one, "one", host="web-1", service="web", start="2026-11-28T10:00:00Z", pod="web-abc")
+    labels = {"host": "web-1", "service": "web", "team": "red"}
+    groups = {"cgroups": [{"path": "/a", "pod": "web-abc", "pod_uid": "1"}], "processes": {"7": 0}}
+    ship(store, one, "one", version=1, recording="one.data", labels=labels, start="2026-11-28T10:00:00Z", **groups)
     store.write("incoming/2026-11-28/web-1/two.data", Path(two).read_bytes())
     assert [one.samples for one in ingest_all(chunks(store, incoming(store), Reading()), HERE)] == [50]
     assert list(store.found("incoming")) == ["incoming/2026-11-28/web-1/two.data"]
     assert rows(store, "SELECT DISTINCT service, host, pod, min(time)::VARCHAR FROM samples GROUP BY ALL") == [
         ("web", "web-1", "web-abc", "2026-11-28 10:00:00")
     ]
-    ship(store, one, "one", host="web-1", service="web")
+    assert rows(store, "SELECT labels['team'] FROM recordings") == [("red",)]
+    ship(store, one, "one", labels=labels)
     assert [one.known for one in ingest_all(chunks(store, incoming(store), Reading()), HERE)] == [True]
+
+
+def test_code_without_a_file_has_the_names_that_were_shipped(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "one.data"
+    with path.open("wb") as sink, PerfDataWriter(sink, [Event("cpu-clock")], hostname="one", osrelease="6.1") as writer:
+        writer.comm(7, 7, "java")
+        writer.mapping(7, Mapping(0x700000, 0x800000, 0, "//anon"))
+        writer.mapping(
+            -1, Mapping(0xFFFFFFFF81000000, 0xFFFFFFFF82000000, 0xFFFFFFFF81000000, "[kernel.kallsyms]_text")
+        )
+        writer.sample(0xFFFFFFFF81000110, 7, 7, 1, kernel_callchain=[0xFFFFFFFF81000110], callchain=[0x700010])
+    names = {"kallsyms": "ffffffff81000000 T _text\nffffffff81000100 T do_it\nffffffff81000200 T _etext\n"}
+    ship(store, str(path), "one", perf_maps={"7": "700000 100 Compiled::run\n"}, **names)
+    ingest_all(chunks(store, incoming(store), Reading(cache=False)), HERE)
+    found = rows(store, "SELECT f.name, f.code_offset FROM frames AS f ORDER BY f.name")
+    assert found == [("Compiled::run", 16), ("do_it", 16)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[]", b"{", b'{"labels": [1]}', b'{"start": "soon"}', b'{"cgroup_ids": {"1": 5}}', b'{"cgroups": [7]}',
+     b'{"sha256": "x"}', b'{"labels": {"host": "a\\u001b"}}', b'{"perf_maps": 5}', b'{"processes": {"a": 0}}'],
+)  # fmt: skip  # a list
+def test_damaged_labels_set_a_recording_aside(text: bytes, store: Store, tmp_path: Path) -> None:
+    (one,) = hosts(tmp_path, 1)
+    ship(store, one, "one")
+    store.write("incoming/2026-11-28/web-1/one.json", text)
+    (taken,) = ingest_all(chunks(store, incoming(store), Reading()), HERE)
+    assert "labels are damaged" in taken.problem
+    assert "aside/2026-11-28/web-1/one.data" in store.found("aside")
+
+
+@pytest.mark.parametrize(
+    ("path", "container", "pod"),
+    [
+        (f"/system.slice/docker-{'a' * 64}.scope", "a" * 64, ""),
+        (f"/docker/{'b' * 64}", "b" * 64, ""),
+        (
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12345678_1234_1234_1234_123456789abc.slice/"
+            f"cri-containerd-{'c' * 64}.scope",
+            "c" * 64,
+            "12345678-1234-1234-1234-123456789abc",
+        ),
+        (
+            f"/kubepods/pod12345678-1234-1234-1234-123456789abc/{'d' * 64}",
+            "d" * 64,
+            "12345678-1234-1234-1234-123456789abc",
+        ),
+        ("/user.slice/user-1000.slice/session-2.scope", "", ""),
+    ],
+)
+def test_containers_and_pods_are_read_from_control_groups(path: str, container: str, pod: str) -> None:
+    assert of_cgroup(path) == (container, pod)
 
 
 def test_shipped_recordings_that_cannot_be_read_are_set_aside(store: Store, tmp_path: Path) -> None:

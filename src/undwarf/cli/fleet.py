@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from undwarf.fleet.engine import Workers
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.stored_profile import Stored
-    from undwarf.views.comparison.model import By
+    from undwarf.views.comparison.model import By, Recorded
     from undwarf.views.report import Graph
     from undwarf.views.sample_selection import Weight
 
@@ -673,12 +673,14 @@ def diff(
 
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other", "", "give one of them")
-    sides = []
+    sides: list[list[Recorded]] = []
     for span in (before, after):
         with _opened(store, (*spans, span)) as database:
             sides.append(side(database, span, lines="line" in kinds))
     normalization = Normalization("samples")
-    found = compare(*sides, kinds, normalization, weight=weight, children=children, least=percent_limit / 100)
+    found = compare(
+        sides[0], sides[1], kinds, normalization, weight=weight, children=children, least=percent_limit / 100
+    )
     if as_json:
         from undwarf.outputs.diff_json import write as write_json
 

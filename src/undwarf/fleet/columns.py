@@ -83,6 +83,21 @@ def words(column: Any, what: str) -> memoryview:
     return data[start : start + len(column) * ID_BYTES].cast("Q")
 
 
+def column_of(values: Any, typecode: Any = "I") -> memoryview:
+    """A column of an Arrow array of numbers without nulls. Raises UnreadableInput for nulls."""
+    pa = arrow()
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+    if not len(values):
+        return zeros(typecode, 0)
+    if values.null_count:
+        raise UnreadableInput("the store is damaged", "a number is missing")
+    size = values.type.bit_width // 8
+    data = memoryview(values.buffers()[1]).cast("B")
+    return data[size * values.offset : size * (values.offset + len(values))].cast(typecode)
+
+
 def named(column: Any, texts: Sequence[str]) -> Any:
     """Texts by indices, an Arrow array of signed integers of 32 bits that may have nulls."""
     pa = arrow()

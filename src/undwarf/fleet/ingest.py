@@ -12,13 +12,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.columns import parquet
 from undwarf.fleet.database import known_recordings
 from undwarf.fleet.engine import Lost, Workers, run
-from undwarf.fleet.labels import Shipped, shipped
+from undwarf.fleet.labels import MOST_JSON, Shipped, shipped
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.recording_tables import recording_id, tables_of
@@ -144,7 +145,7 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
                 taken.append(Taken(source.path, size=source.size, known=True))
                 continue
             try:
-                made, samples = _made(path, recording, source.size, about, written, chunk.reading)
+                made, samples = _made(path, recording, source.size, about, written, chunk.reading, folder)
             except Exception as error:  # noqa: BLE001  # one recording that nobody foresaw must not end the others
                 taken.append(_refused(store, source, error))
                 continue
@@ -159,22 +160,26 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             path
             for source in chunk.sources
             if source.in_store and any(one.path == source.path and not one.problem for one in taken)
-            for path in _both(store, source.path)
+            for path in _both(source.path)
         )
     return sorted(taken)
 
 
 def _made(
-    path: str, recording: bytes, size: int, about: Shipped, written: float, reading: Reading
+    path: str, recording: bytes, size: int, about: Shipped, written: float, reading: Reading, folder: str
 ) -> tuple[list[tuple[Partition, Any]], int]:
-    """(the tables of a recording by partition, the number of samples)."""
+    """(the tables of a recording by partition, the number of samples); ``folder`` may have files of its own."""
     from undwarf.api import open_recording
 
+    kallsyms = None
+    if about.kallsyms:
+        kallsyms = os.path.join(folder, "kallsyms")
+        Path(kallsyms).write_bytes(about.kallsyms)
     with open_recording(
         path,
         format="perf.data",
         symfs=reading.symfs,
-        kallsyms=reading.kallsyms,
+        kallsyms=reading.kallsyms or kallsyms,
         vmlinux=reading.vmlinux,
         debug_dirs=reading.debug_dirs,
         debuginfod=reading.debuginfod,
@@ -226,15 +231,15 @@ def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shi
 
 
 def _labels_of(store: Store, path: str) -> bytes:
-    for labels in _both(store, path)[1:]:
+    for labels in _both(path)[1:]:
         try:
-            return store.read(labels, 1 << 20)
+            return store.read(labels, MOST_JSON)
         except FileNotFoundError:
             continue
     raise UnreadableInput(f"cannot read {path}", "its labels are gone")
 
 
-def _both(_store: Store, path: str) -> list[str]:
+def _both(path: str) -> list[str]:
     """A recording in the store and the names that the file of its labels may have."""
     return [path, path + ".json", path.removesuffix(".zst").removesuffix(".data") + ".json"]
 
@@ -269,7 +274,7 @@ def set_aside(store: Store, path: str, problem: str) -> None:
     """Move a shipped recording to where nothing is taken from, with a file that says why."""
     target = ASIDE + path.removeprefix(INCOMING)
     store.write(target + ".problem.json", json.dumps({"problem": problem[:2000]}).encode())
-    for one in _both(store, path):
+    for one in _both(path):
         with _may_be_gone():
             store.write(ASIDE + one.removeprefix(INCOMING), store.read(one))
             store.remove([one])

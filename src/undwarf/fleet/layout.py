@@ -8,6 +8,7 @@ DuckDB computes with times that name their zone only if it can load an extension
 
 import re
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -79,6 +80,7 @@ def checked_day(text: str) -> str:
         raise UsageError(f"{text!r} is no day", "", "give a day of UTC, as in 2026-11-28") from None
 
 
+@cache
 def schema(table: str) -> "pyarrow.Schema":
     """The columns of a table; ``day`` and ``service`` are in the paths of its files."""
     import pyarrow as pa

@@ -6,16 +6,16 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undwarf.column import zeros
-from undwarf.fleet.columns import NONE, arrow, clean, hashes, indices, named, numbers, repeated, table
+from undwarf.column import absent, zeros
+from undwarf.fleet.columns import NONE, arrow, clean, column_of, hashes, indices, named, numbers, repeated, table
 from undwarf.fleet.kernels.content_hashes import frame_hashes, stack_hashes
 from undwarf.fleet.kernels.stack_lists import file_offsets, lists_of_tree
-from undwarf.fleet.labels import DEFAULT_SERVICE, Shipped, of_cgroup
+from undwarf.fleet.labels import DEFAULT_SERVICE, Shipped, Where, of_cgroup
 from undwarf.fleet.symbol_rows import symbol_rows
 from undwarf.images import ImageKind
 from undwarf.images.image_kind import ADDRESSED_AS_RUN
 from undwarf.perfdata.sideband_kinds import SidebandKind
-from undwarf.profile.grouping import look_up
+from undwarf.profile.grouping import Pairs, look_up, rows_set, widen
 from undwarf.profile.stack_order import distinct
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
@@ -63,6 +63,7 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
     """The tables of a recording by day. ``recording``: its hash, ``size`` in bytes, ``ended``: ns since 1970 at which
     its last sample was taken, if nothing else says it."""
     pa = arrow()
+    opened.know_perf_maps(dict(about.perf_maps))
     profile = opened.profile(jobs=1, inline=False, lines=False, names=lambda image: not is_named_later(image))
     labels = dict(about.labels)
     service = labels.pop("service", "") or DEFAULT_SERVICE
@@ -77,7 +78,7 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
     listed = pa.ListArray.from_arrays(numbers(starts).cast(pa.int32()), hashes(frame_words).take(numbers(flat)))
     when = _times(opened, profile, about, ended)
     count = len(samples)
-    named_columns = _cgroup_columns(opened, profile, labels, count)
+    named_columns = _cgroup_columns(opened, profile, about)
     release = labels.get("release")
     stops = [next((one.name for one in StopReason if one == number), "") for number in range(max(StopReason) + 1)]
     rows = table(
@@ -190,19 +191,16 @@ def _frames(
         starts[image.number + 1] = len(segments) // 3
     offsets = file_offsets(frames.image, frames.address, starts, memoryview(segments))
     names: dict[str, int] = {}
-    name_of = zeros("I", count)
-    flags = zeros("I", count)
-    kept = array("I")
-    unlisted = memoryview(
-        bytes(image.kind in ADDRESSED_AS_RUN or image.kind is ImageKind.JITDUMP for image in store.images)
-    )
-    for i, image_number in enumerate(frames.image):
-        flags[i] = frames.provenance[i] | (frames.is_return[i] << 8 if frames.is_return is not None else 0)
-        if image_number != NONE and later[image_number]:
-            name_of[i] = NONE
-            continue
-        kept.append(i)
-        function = frames.function[i]
+    name_of = absent("I", count)
+    returns = frames.is_return if frames.is_return is not None else zeros("B", count)
+    of_return = pa.compute.multiply(numbers(returns).cast(pa.uint32()), pa.scalar(256, pa.uint32()))
+    flags = column_of(pa.compute.add(numbers(frames.provenance).cast(pa.uint32()), of_return))
+    unlisted = bytes(image.kind in ADDRESSED_AS_RUN or image.kind is ImageKind.JITDUMP for image in store.images)
+    now = memoryview(array("I", [not one for one in later]))
+    # Frames in no image are among them.
+    kept = rows_set(look_up(frames.image, now))
+    for i in kept:
+        function, image_number = frames.function[i], frames.image[i]
         name_of[i] = names.setdefault(functions.name[function], len(names))
         if image_number == NONE or unlisted[image_number]:
             # Run-time addresses differ between boots and processes.
@@ -228,14 +226,13 @@ def _frames(
             "provenance": named(numbers(frames.provenance).cast(pa.int32()), provenances()),
         },
     )
-    kept_column = memoryview(kept)
     at_run = [
         image_number == NONE or bool(unlisted[image_number]) for image_number in map(frames.image.__getitem__, kept)
     ]
     function_starts = [0 if run else functions.address[frames.function[i]] for i, run in zip(kept, at_run, strict=True)]
     symbols = symbol_rows(
         hashes(frame_words),
-        kept_column,
+        kept,
         [functions.name[frames.function[i]] for i in kept],
         function_starts,
         [bool(functions.unnamed[frames.function[i]]) for i in kept],
@@ -244,7 +241,7 @@ def _frames(
     return rows, symbols, frame_words
 
 
-def _inlined(opened: "OpenedRecording", profile: "Profile", later: list[bool], kept: array) -> "Inlines | None":  # type: ignore[type-arg]
+def _inlined(opened: "OpenedRecording", profile: "Profile", later: list[bool], kept: memoryview) -> "Inlines | None":
     """Inlined functions and lines of the frames that are named now, None if none can have any."""
     store, frames = opened.images, profile.frames
     of_image = zeros("I", len(store))
@@ -290,28 +287,37 @@ def _images(profile: "Profile", image_ids: Any) -> "pyarrow.Table":
     )
 
 
-def _cgroup_columns(
-    opened: "OpenedRecording", profile: "Profile", labels: dict[str, str], count: int
-) -> dict[str, Any]:
-    """The columns ``container`` and ``pod``: as the sample's control group has it, else as the labels have it."""
+def _cgroup_columns(opened: "OpenedRecording", profile: "Profile", about: Shipped) -> dict[str, Any]:
+    """The columns ``container`` and ``pod``: as the sample's control group has them, else its process, else labels."""
     pa = arrow()
-    column = profile.samples.columns.cgroup
-    if column is None:
-        return {name: repeated(labels.get(name), count) for name in ("container", "pod")}
+    samples = profile.samples.columns
+    count = len(samples)
+    if samples.cgroup is None and not about.processes:
+        return {name: repeated(about.labels.get(name), count) for name in Where._fields}
     side, texts = opened.records.sideband, opened.records.names
-    paths: dict[int, str] = {}
+    groups = dict(about.cgroups)
     for row, kind in enumerate(side.kind):
         if kind == SidebandKind.CGROUP:
-            paths[side.cgroups.id[row]] = texts[side.name[row]].decode("utf-8", "replace")
+            groups.setdefault(side.cgroups.id[row], of_cgroup(texts[side.name[row]].decode("utf-8", "replace")))
     ids: dict[int, int] = {}
-    number = zeros("I", count)
-    for i, cgroup in enumerate(column):
-        number[i] = ids.setdefault(cgroup, len(ids))
-    found = {}
-    for part, name in enumerate(("container", "pod")):
-        values = [of_cgroup(paths.get(cgroup, ""))[part] or labels.get(name) for cgroup in ids]
-        found[name] = pa.array(values, pa.string()).take(numbers(number)).dictionary_encode()
-    return found
+    group = zeros("I", count)
+    for i, id_ in enumerate(samples.cgroup if samples.cgroup is not None else ()):
+        group[i] = ids.setdefault(id_, len(ids))
+    id_of = list(ids) or [0]
+    pairs = Pairs()
+    place = pairs.column(group, widen(samples.pid))
+    nowhere = Where("", "")
+    wheres = []
+    for number, bits in zip(pairs.high(), pairs.low(), strict=True):
+        by_group = groups.get(id_of[number], nowhere)
+        by_process = about.processes.get(bits, nowhere)
+        wheres.append([one or other for one, other in zip(by_group, by_process, strict=True)])
+    return {
+        name: pa.array([clean(where[part]) or about.labels.get(name) for where in wheres], pa.string())
+        .take(numbers(place))
+        .dictionary_encode()
+        for part, name in enumerate(Where._fields)
+    }
 
 
 def _recording(

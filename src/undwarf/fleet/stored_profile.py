@@ -4,6 +4,7 @@ DuckDB adds up the samples with the same stack, event and thread name, so that a
 there are such sums, each with the number of its samples; times and ids are in it only where they are asked for.
 """
 
+import itertools
 from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from undwarf.api import Profile
 from undwarf.column import absent, zeros
 from undwarf.errors import NothingUsable, UnreadableInput
-from undwarf.fleet.columns import words
+from undwarf.fleet.columns import column_of, words
 from undwarf.fleet.database import Database
 from undwarf.fleet.kernels.stack_lists import chosen_lists, hashes_at, numbered, tree_of_lists
 from undwarf.fleet.merging import lists
@@ -140,7 +141,7 @@ def stored_profile(
         groups,
         len(about),
         len({row["host"] for row in about}),
-        _column(sums["part"], "i") if parts else zeros("i", len(samples)),
+        column_of(sums["part"], "i") if parts else zeros("i", len(samples)),
     )
 
 
@@ -227,7 +228,7 @@ def _frames(
     number_of = {image: place for place, image in enumerate(images)}
     image = _coded(rows["image"], number_of, NONE)
     name_of, names = _texts(rows["name"])
-    start, unnamed = _column(rows["start"], "Q"), _column(rows["unnamed"], "B")
+    start, unnamed = column_of(rows["start"], "Q"), column_of(rows["unnamed"], "B")
     functions: dict[tuple[int, int, int, int], int] = {}
     function = memoryview(
         array(
@@ -242,12 +243,12 @@ def _frames(
     )
     frames = FrameColumns(
         image,
-        _column(rows["code_offset"], "Q"),
+        column_of(rows["code_offset"], "Q"),
         memoryview(bytes(_coded(rows["provenance"], kinds, 0).tolist())),
         function,
         None,
         zeros("B", count),
-        is_return=_column(rows["is_return"], "B"),
+        is_return=column_of(rows["is_return"], "B"),
     )
     return frames, table, images, _inlines(rows["inlined"], count)
 
@@ -257,11 +258,11 @@ def _inlines(column: Any, count: int) -> Inlines:
     import pyarrow as pa
 
     column = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-    offsets = _column(column.offsets, "i")
+    offsets = column_of(column.offsets, "i")
     first = offsets[0] if count else 0
     entries = column.flatten()
     starts = memoryview(array("I", [offset - first for offset in offsets[:-1]]))
-    counts = memoryview(array("I", [end - begin for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]))
+    counts = memoryview(array("I", [end - begin for begin, end in itertools.pairwise(offsets)]))
     name_of, names = _texts(entries.field("name"))
     file_of, files = _texts(entries.field("file"))
     lines = entries.field("line")
@@ -281,7 +282,7 @@ def _texts(column: Any) -> tuple[memoryview, list[str]]:
     if found.null_count:
         numbers = memoryview(array("I", [NONE if one is None else one for one in found.to_pylist()]))
     else:
-        numbers = _column(found, "I")
+        numbers = column_of(found, "I")
     return numbers, coded.dictionary.to_pylist()
 
 
@@ -320,8 +321,8 @@ def _samples(
         raise UnreadableInput("the store is damaged", "samples are of events that are not there")
     stop = _coded(sums["stop"], _STOPS, StopReason.UNSTATED)
     nothing = absent("I", count).cast("B").cast("i")
-    ids = {name: _column(sums[name], "i") if name in sums.column_names else nothing for name in IDS}
-    period = _column(sums["period"], "q")
+    ids = {name: column_of(sums[name], "i") if name in sums.column_names else nothing for name in IDS}
+    period = column_of(sums["period"], "q")
     if count and min(period) < 0:
         raise UnreadableInput("the store is damaged", "samples have weights below 0")
     columns = SampleColumns(
@@ -336,21 +337,6 @@ def _samples(
         stop=memoryview(bytes(stop.tolist())),
         stop_image=_coded(sums["stop_image"], {image: number for number, image in enumerate(images)}, NONE),
         ip=zeros("Q", count),
-        count=_column(sums["samples"], "Q"),
+        count=column_of(sums["samples"], "Q"),
     )
     return columns, known
-
-
-def _column(values: Any, typecode: Any) -> memoryview:
-    """A column of an Arrow array of numbers without nulls."""
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-    if not len(values):
-        return zeros(typecode, 0)
-    if values.null_count:
-        raise UnreadableInput("the store is damaged", "a number is missing")
-    size = values.type.bit_width // 8
-    data = memoryview(values.buffers()[1]).cast("B")
-    return data[size * values.offset : size * (values.offset + len(values))].cast(typecode)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undwarf.views.data.types import DataTypes
 
 _SETTINGS = (
+    "SET enable_progress_bar = false",
     "SET temp_directory = ''",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
