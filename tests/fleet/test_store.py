@@ -64,8 +64,11 @@ def test_stacks_of_hosts_are_the_same_rows(store: Store, tmp_path: Path) -> None
     ]
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_compaction_makes_the_same_files_however_recordings_came(size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "limit", "files"), [(1, 2 << 20, 7), (3, 2 << 20, 7), (2, 500, 11)])
+def test_compaction_makes_the_same_files_however_recordings_came(
+    size: int, limit: int, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("undwarf.fleet.compaction.ROWS", limit)
     paths = [*hosts(tmp_path, 5), *RECORDINGS]
     one, other = Store(str(tmp_path / "one")), Store(str(tmp_path / "other"))
     take(one, paths)
@@ -74,7 +77,7 @@ def test_compaction_makes_the_same_files_however_recordings_came(size: int, tmp_
     for store in (one, other):
         compact(store, HERE, grace=0)
     assert files_of(one) == files_of(other)
-    assert len(files_of(one)) == 7
+    assert len(files_of(one)) == files
 
 
 def test_compaction_of_many_samples_makes_files_of_some_hosts(

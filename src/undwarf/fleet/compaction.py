@@ -6,16 +6,18 @@ more memory than that needs. Readers see the old files or the new ones: one comm
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import parquet
 from undwarf.fleet.database import repeated_recordings
-from undwarf.fleet.engine import Workers, run
+from undwarf.fleet.engine import Outcome, Workers, run
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged, of_hosts, read_table
 from undwarf.fleet.store import DataFile, Store
 
+Work = TypeVar("Work", "Merge", "Split")
+Made = TypeVar("Made")
 FAN_IN = 64
 """Files that one merge reads."""
 ROWS = 2 << 20
@@ -26,14 +28,23 @@ GRACE = 3600.0
 
 class Merge(NamedTuple):
     """Files of one partition that become one; of samples and recordings without those of ``without``, by the path of
-    the file that repeats them."""
+    the file that repeats them. ``part``: of samples, which part of the hosts they are of."""
 
     store: Store
     partition: Partition
     files: tuple[DataFile, ...]
     without: tuple[tuple[str, bytes], ...] = ()
-    share: tuple[int, int] = (0, 1)
-    """Of samples, which part of the hosts: its number, and how many parts there are."""
+    part: int = 0
+
+
+class Split(NamedTuple):
+    """A file of samples that becomes several, each of a part of the hosts; without the recordings of ``without``."""
+
+    store: Store
+    partition: Partition
+    file: DataFile
+    parts: int
+    without: tuple[bytes, ...] = ()
 
 
 class Compacted(NamedTuple):
@@ -52,11 +63,19 @@ def merge(work: Merge) -> DataFile:
     name = work.partition.table
     tables = []
     for file in work.files:
-        rows = of_hosts(read_table(name, work.store.read(file.path)), *work.share)
+        rows = read_table(name, work.store.read(file.path))
         without = [recording for path, recording in work.without if path == file.path]
         tables.append(merged(name, [rows], without) if without else rows)
     rows = merged(name, tables)
     return work.store.put(work.partition, parquet(name, rows), rows.num_rows)
+
+
+def split(work: Split) -> list[DataFile]:
+    """Write the files of a split, one for each part."""
+    name = work.partition.table
+    rows = merged(name, [read_table(name, work.store.read(work.file.path))], work.without)
+    parts = [of_hosts(rows, part, work.parts) for part in range(work.parts)]
+    return [work.store.put(work.partition, parquet(name, part), part.num_rows) for part in parts]
 
 
 def compact(
@@ -73,11 +92,19 @@ def compact(
     before = [file for files in contents.partitions.values() for file in files]
     dropped = sorted({where.day for where in contents.partitions if where.day and where.day < first_day})
     repeated = repeated_recordings(store, contents)
-    level = {
-        where: list(files) for where, files in contents.partitions.items() if not where.day or where.day >= first_day
-    }
+    kept: list[DataFile] = []
+    level: dict[Partition, list[DataFile]] = {}
+    for where, files in contents.partitions.items():
+        if where.day and where.day < first_day:
+            continue
+        commits = {contents.commit_of[file.path] for file in files}
+        if len(commits) > 1 or any(path == file.path for file in files for path, _recording in repeated):
+            level[where] = list(files)
+        else:
+            # Of one chunk or of one compaction: it is merged already.
+            kept += files
     made = _merged_all(store, workers, level, repeated, done)
-    settled = sorted(made)
+    settled = sorted([*kept, *made])
     stale = len(contents.commits) > 1 or contents.replaced_by or any(one.replaces for one in contents.commits)
     if settled != sorted(before) or stale:
         commit = store.commit(settled, [one.name for one in contents.commits] + sorted(contents.replaced_by))
@@ -107,41 +134,46 @@ def _merged_all(
     done: Callable[[int, int], None] | None,
 ) -> list[DataFile]:
     """The files of all partitions."""
+    splits = []
+    groups: dict[tuple[Partition, int], list[DataFile]] = {}
+    for where, files in level.items():
+        parts = _parts(where, files)
+        for file in files if parts > 1 else ():
+            without = tuple(recording for path, recording in repeated if path == file.path)
+            splits.append(Split(store, where, file, parts, without))
+        if parts == 1:
+            groups[where, 0] = files
+    for split_of, files in _outcomes(run(split, splits, workers, done)):
+        for part, file in enumerate(files):
+            if file.rows:
+                groups.setdefault((split_of.partition, part), []).append(file)
     made: list[DataFile] = []
-    first = True
-    while level:
+    while groups:
         tasks = []
-        for where, files in level.items():
-            parts = _parts(where, files)
-            if parts > 1:
-                without = tuple(one for one in repeated if one[0] in {file.path for file in files})
-                tasks += [Merge(store, where, tuple(files), without, (part, parts)) for part in range(parts)]
-                continue
+        for (where, part), files in groups.items():
             for at in range(0, len(files), FAN_IN):
                 group = tuple(files[at : at + FAN_IN])
                 paths = {file.path for file in group}
-                without = tuple(one for one in repeated if first and one[0] in paths)
-                tasks.append(Merge(store, where, group, without))
-        outcomes = run(merge, tasks, workers, done)
-        first = False
-        above: dict[Partition, list[DataFile]] = {}
-        for outcome in outcomes:
-            if outcome.error is not None or outcome.made is None:
-                if isinstance(outcome.error, UndwarfError):
-                    raise outcome.error
-                where = outcome.given.partition
-                raise UndwarfError(f"cannot compact {where.table} of {where.day or 'all days'}", str(outcome.error))
-            if outcome.given.share[1] > 1:
-                made.append(outcome.made)
-            else:
-                above.setdefault(outcome.given.partition, []).append(outcome.made)
-        level = {}
-        for where, files in above.items():
-            if len(files) == 1:
-                made += files
-            else:
-                level[where] = files
+                tasks.append(Merge(store, where, group, tuple(one for one in repeated if one[0] in paths), part))
+        above: dict[tuple[Partition, int], list[DataFile]] = {}
+        for merge_of, file in _outcomes(run(merge, tasks, workers, done)):
+            above.setdefault((merge_of.partition, merge_of.part), []).append(file)
+        made += [files[0] for files in above.values() if len(files) == 1]
+        groups = {key: files for key, files in above.items() if len(files) > 1}
     return [file for file in made if file.rows]
+
+
+def _outcomes(outcomes: "Sequence[Outcome[Work, Made]]") -> "list[tuple[Work, Made]]":
+    """What was made of each input. Raises UndwarfError if anything failed."""
+    found = []
+    for outcome in outcomes:
+        if outcome.error is not None or outcome.made is None:
+            if isinstance(outcome.error, UndwarfError):
+                raise outcome.error
+            where = outcome.given.partition
+            raise UndwarfError(f"cannot compact {where.table} of {where.day or 'all days'}", str(outcome.error))
+        found.append((outcome.given, outcome.made))
+    return found
 
 
 def _parts(where: Partition, files: Sequence[DataFile]) -> int:

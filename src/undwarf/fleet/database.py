@@ -178,9 +178,9 @@ def connect(store: Store) -> "duckdb.DuckDBPyConnection":
     return connection
 
 
-def known_recordings(store: Store, wanted: Sequence[bytes]) -> set[bytes]:
-    """Those of some recordings that a store holds."""
-    files = store.contents().files("recordings")
+def known_recordings(store: Store, wanted: Sequence[bytes], days: tuple[str, str] | None = None) -> set[bytes]:
+    """Those of some recordings that a store holds, of all days or of these (first and last)."""
+    files = store.contents().files("recordings", days)
     if not files or not wanted:
         return set()
     connection = connect(store)

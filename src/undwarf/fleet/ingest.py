@@ -9,9 +9,11 @@ they come again. Two that take the same recording at once are harmless too: read
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
 INCOMING = "incoming"
 ASIDE = "aside"
+_DAY = re.compile(r"incoming/(\d{4}-\d\d-\d\d)/")
 
 
 class Source(NamedTuple):
@@ -139,7 +142,8 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
                 taken.append(_refused(store, source, error))
                 continue
             opened.append((source, path, recording_id(digest), about, written))
-        present = known_recordings(store, [recording for _source, _path, recording, _about, _written in opened])
+        recordings = [recording for _source, _path, recording, _about, _written in opened]
+        present = known_recordings(store, recordings, _days(chunk.sources))
         for source, path, recording, about, written in sorted(opened, key=lambda one: one[2]):
             if recording in present:
                 taken.append(Taken(source.path, size=source.size, known=True))
@@ -163,6 +167,19 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             for path in _both(source.path)
         )
     return sorted(taken)
+
+
+def _days(sources: Sequence[Source]) -> tuple[str, str] | None:
+    """The first and last day on which shipped recordings may begin, by where they lie; None where nothing says it. Of a
+    recording that lies elsewhere than its time says, what is in the store is found by readers."""
+    days = [_DAY.match(source.path) if source.in_store else None for source in sources]
+    try:
+        found = sorted(date.fromisoformat(day[1]) for day in days if day is not None)
+        if not found or len(found) < len(days):
+            return None
+        return (found[0] - timedelta(days=1)).isoformat(), (found[-1] + timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _made(
