@@ -98,10 +98,11 @@ def compact(
         if where.day and where.day < first_day:
             continue
         commits = {contents.commit_of[file.path] for file in files}
-        if len(commits) > 1 or any(path == file.path for file in files for path, _recording in repeated):
+        unsplit = len(files) == 1 and _parts(where, files) > 1
+        if len(commits) > 1 or unsplit or any(path == file.path for file in files for path, _recording in repeated):
             level[where] = list(files)
         else:
-            # Of one chunk or of one compaction: it is merged already.
+            # Of one chunk, or of a compaction: it is merged already.
             kept += files
     made = _merged_all(store, workers, level, repeated, done)
     settled = sorted([*kept, *made])
