@@ -165,6 +165,8 @@ class Limits(NamedTuple):
     """Size of one of them; each file that it lists takes some 150 bytes."""
     store_memory: int = 4 << 30
     """Bytes of memory that DuckDB takes while it reads a store."""
+    store_values: int = 1 << 29
+    """Values of one file of a store, and of all stacks that are read at once; each takes up to 16 bytes."""
     store_depth: int = 1 << 16
     """Frames of one stack of a store."""
     branches: int = 1024

@@ -15,6 +15,7 @@ from undwarf.fleet.span import Span, parse
 from undwarf.fleet.store import Store
 from undwarf.fleet.stored_profile import Stored, stored_profile
 from undwarf.fleet.symbols import add, missing
+from undwarf.limits import DEFAULT
 from undwarf.outputs import report, report_json
 from undwarf.outputs.flamegraph import FlamegraphOptions
 from undwarf.outputs.flamegraph import write as write_flamegraph
@@ -156,6 +157,27 @@ def test_samples_without_their_stacks_are_an_error(tmp_path: Path) -> None:
         [commit.name for commit in contents.commits],
     )
     with pytest.raises(UnreadableInput, match="stacks that are not there"):
+        stored(store)
+
+
+def test_what_is_read_at_once_is_bounded(tmp_path: Path) -> None:
+    paths = [write_host(tmp_path / f"{n}.data", f"host-{n}") for n in range(2)]
+    take(Store(str(tmp_path / "store")), paths, size=1)
+    few = Store(str(tmp_path / "store"), DEFAULT._replace(store_values=10))
+    with pytest.raises(UnreadableInput, match="stacks have more than 10 values"):
+        stored(few)
+    with pytest.raises(UnreadableInput, match="has more than 10 values"):
+        compact(few, LocalWorkers(0), grace=0)
+    with pytest.raises(UnreadableInput, match="more than 2"):
+        stored(Store(str(tmp_path / "store"), DEFAULT._replace(store_depth=2)))
+
+
+def test_files_with_other_columns_are_an_error(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / "one.data", "one")])
+    (stacks,), (frames,) = store.contents().files("stacks"), store.contents().files("frames")
+    store.write(stacks.path, store.read(frames.path))
+    with pytest.raises(UnreadableInput, match="cannot read"):
         stored(store)
 
 

@@ -63,7 +63,7 @@ def merge(work: Merge) -> DataFile:
     name = work.partition.table
     tables = []
     for file in work.files:
-        rows = read_table(name, work.store.read(file.path))
+        rows = read_table(name, work.store.read(file.path), work.store.limits)
         without = [recording for path, recording in work.without if path == file.path]
         tables.append(merged(name, [rows], without) if without else rows)
     rows = merged(name, tables)
@@ -73,7 +73,7 @@ def merge(work: Merge) -> DataFile:
 def split(work: Split) -> list[DataFile]:
     """Write the files of a split, one for each part."""
     name = work.partition.table
-    rows = merged(name, [read_table(name, work.store.read(work.file.path))], work.without)
+    rows = merged(name, [read_table(name, work.store.read(work.file.path), work.store.limits)], work.without)
     parts = [of_hosts(rows, part, work.parts) for part in range(work.parts)]
     return [work.store.put(work.partition, parquet(name, part), part.num_rows) for part in parts]
 

@@ -130,6 +130,20 @@ class Database:
             self._found_repeated = repeated_recordings(self.store, self.contents, self.connection)
         return self._found_repeated
 
+    def check_values(self, name: str) -> None:
+        """Raise UnreadableInput if the files of a table have more values than may be read at once."""
+        files = self.contents.files(name, self.span.days, self.span.services or None)
+        paths = [self.store.url(file.path) for file in files]
+        if not paths:
+            return
+        (values,) = self.arrow(f"SELECT sum(num_values)::BIGINT AS n FROM parquet_metadata({_texts(paths)})")[
+            "n"
+        ].to_pylist()
+        most = self.store.limits.store_values
+        if (values or 0) > most:
+            why = f"its {name} have more than {most:,} values"
+            raise UnreadableInput(f"cannot read {self.store.address}", why, "choose fewer days with --span")
+
     def lock(self, writable: str = "") -> None:
         """Let queries read the files of the tables and nothing else, and write the file ``writable``."""
         if self.store.is_local:

@@ -27,12 +27,21 @@ _SAMPLE_ORDER = (
 _KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "symbols": "frame"}
 
 
-def read_table(name: str, contents: bytes) -> "pyarrow.Table":
-    """The rows of a file. Raises UnreadableInput if it has other columns than the layout."""
+def read_table(name: str, contents: bytes, limits: Limits = DEFAULT) -> "pyarrow.Table":
+    """The rows of a file. Raises UnreadableInput if it has other columns than the layout, or too much in them: a few
+    bytes may stand for any number of equal values."""
     pa = arrow()
     kinds = schema(name)
     try:
-        found = pa.parquet.ParquetFile(pa.BufferReader(contents)).read()
+        file = pa.parquet.ParquetFile(pa.BufferReader(contents))
+        about = file.metadata
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+        size = sum(group.total_byte_size for group in groups)
+        if values > limits.store_values or size > 16 * limits.store_values:
+            why = f"a file of {name} has more than {limits.store_values:,} values"
+            raise UnreadableInput("the store is damaged", why, "raise the limit if it is genuine")
+        found = file.read()
         # Readers may know dictionaries as plain texts, and the other way round.
         return pa.table([found[field.name].cast(field.type) for field in kinds], schema=kinds)
     except (pa.ArrowException, KeyError, OSError) as error:

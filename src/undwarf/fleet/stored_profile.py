@@ -179,9 +179,10 @@ def _events(about: list[dict[str, Any]]) -> tuple[list[EventInfo], tuple[tuple[i
 def _stacks(database: Database, sampled: memoryview) -> tuple[memoryview, memoryview, memoryview, memoryview]:
     """(the list (I) of each of the sampled stacks, given as hashes, NONE for none; where the lists start (i); the frame
     (I) of each entry; the hashes of the frames)."""
+    database.check_values("stacks")
     rows = database.arrow("SELECT id, frames FROM stacks")
     ids = words(rows["id"], "stacks")
-    starts, frame_words = lists(rows["frames"])
+    starts, frame_words = lists(rows["frames"], database.store.limits)
     count = len(ids) // 2
     every = zeros("Q", len(ids) + len(sampled))
     every[: len(ids)], every[len(ids) :] = ids, sampled
