@@ -13,6 +13,7 @@ import fsspec
 import pytest
 from tests.support.fleets import READING, RECORDINGS, files_of, rows, take, write_host
 
+from undwarf.errors import UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
@@ -34,9 +35,14 @@ def test_a_store_in_memory_is_that_of_a_folder(tmp_path: Path) -> None:
     assert rows(memory, "SELECT sum(period), count(*) FROM samples") == rows(
         folder, "SELECT sum(period), count(*) FROM samples"
     )
+    ((total,),) = rows(folder, "SELECT count(*) FROM samples")
     for store in (memory, folder):
         database = Database(store)
         names = stored_profile(database).profile.functions.name
+        database.lock()
+        assert database.connection.execute("SELECT count(*) FROM samples").fetchall() == [(total,)]
+        with pytest.raises(UsageError, match="cannot be run"):
+            database.result("SELECT * FROM read_csv('/etc/passwd')")
         database.close()
         assert "count_word" in names
 

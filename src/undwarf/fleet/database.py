@@ -146,9 +146,8 @@ class Database:
 
     def lock(self, writable: str = "") -> None:
         """Let queries read the files of the tables and nothing else, and write the file ``writable``."""
-        if self.store.is_local:
-            self.connection.execute(f"SET allowed_paths = {_texts([*self._paths, *filter(None, [writable])])}")
-            self.connection.execute("SET enable_external_access = false")
+        self.connection.execute(f"SET allowed_paths = {_texts([*self._paths, *filter(None, [writable])])}")
+        self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
     def arrow(self, query: str) -> Any:
