@@ -69,7 +69,7 @@ def test_what_cannot_be_compared(undwarf: Run, words: tuple[object, ...], messag
         ("function:compare > +5%", 0),
         ("line:words-product.c:66 < -50%", 4),
         ("image:words-product > +5%", 0),
-        ("path:_start > main > one_round < -50%", 4),
+        ("path:_start > main > one_round > count_words < -50%", 4),
     ],
 )
 def test_a_gate_has_an_exit_code(undwarf: Run, condition: str, code: int) -> None:

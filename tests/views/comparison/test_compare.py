@@ -13,6 +13,8 @@ from undwarf.profile.model import Profile
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.comparison.compare import compare
 from undwarf.views.comparison.model import By, Comparison, Normalization, Recorded, Row
+from undwarf.views.comparison.speed import relative_to_whole
+from undwarf.views.comparison.variance import Estimate
 
 SHARES = (0.5, 0.3, 0.2)
 SECONDS, RATE = 20.0, 200
@@ -214,6 +216,21 @@ def test_without_times_one_recording_a_side_tests_nothing() -> None:
     assert rows(comparison)["f"].weight[:2] == (100, 50)
 
 
+def test_paths_of_any_depth_end_somewhere() -> None:
+    samples = [S("main@app" + " f@app" * 1000)] * 100
+    found = compare(recorded(samples), recorded(samples), ("path",)).events[0].tables[0].rows
+    assert [(len(row.path), row.weight.before) for row in found] == [(256, 100)]
+
+
+def test_of_many_functions_the_heaviest_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    from undwarf.views.comparison import compare as module
+
+    monkeypatch.setattr(module, "_MOST_TESTS", 3)
+    program = Program((0.4, 0.3, 0.2, 0.1))
+    (table,) = compare(side(program, 1, 1), side(program, 2, 1)).events[0].tables
+    assert ({row.name for row in table.rows}, table.below) == ({"f0", "f1", "f2"}, 1)
+
+
 def lines(shift: int, profile: Profile) -> Profile:
     from tests.support.profiles import column
 
@@ -231,3 +248,23 @@ def test_lines_that_moved_together_are_the_same() -> None:
         "a.c:17": (100, 100), "a.c:27": (200, 200), "a.c:37": (100, 100),
     }  # fmt: skip  # a table
     assert found["a.c:17"].notes[0].text == "line 10 before"
+
+
+@pytest.mark.parametrize("by", ["path", "image", "thread"])
+def test_what_is_all_of_a_recording_is_not_tested_for_the_total(by: By) -> None:
+    slower = Program(tuple(1.04 * share for share in SHARES))
+    comparison = compare(side(Program(SHARES), 1, 1), side(slower, 2, 1), (by,))
+    whole = max(comparison.events[0].tables[0].rows, key=lambda row: row.weight.before)
+    assert whole.weight.after > 1.03 * whole.weight.before
+    assert not comparison.significant
+
+
+def test_a_row_is_compared_with_the_whole_if_the_rest_moved_with_it() -> None:
+    def estimate(before: float, after: float) -> Estimate:
+        return Estimate(before, after, 1.0, 1.0, 100)
+
+    alone, with_rest, most = estimate(40, 44), estimate(40, 44), estimate(90, 99)
+    assert relative_to_whole(alone, (100, 104)) is None
+    assert relative_to_whole(with_rest, (100, 110)) == estimate(40, 40)._replace(variance_after=1 / 1.1**2)
+    assert relative_to_whole(most, (100, 109)) is not None
+    assert relative_to_whole(estimate(10, 20), (100, 200)) is None

@@ -27,7 +27,7 @@ from undwarf.views.comparison.model import (
 )
 from undwarf.views.comparison.quantities import Groups, Measured, number_of_blocks, residuals
 from undwarf.views.comparison.side_functions import SideFunctions, renumbered
-from undwarf.views.comparison.speed import common_factor, without
+from undwarf.views.comparison.speed import relative_to_whole
 from undwarf.views.comparison.tables import Both, Counted, Thing
 from undwarf.views.comparison.variance import Estimate, Sides, Variance, adjusted, estimates, of_sum
 from undwarf.views.event_units import kind_of_event
@@ -36,8 +36,8 @@ from undwarf.views.sample_selection import Events, Weight, sections
 
 _WEIGHT_OF_TOTAL, _WEIGHT_OF_QUALITY = 0.25, 0.05
 """How much of the family's level the total and the share of whole stacks get, where a table's rows together get 1."""
-_LEAST_KNOWN = 0.5
-"""Share of the rows that are tested one by one, from which on they can change alike."""
+_MOST_TESTS = 2_000
+"""Rows of a table that are tested one by one, the heaviest ones."""
 OTHERS = "[others]"
 _NO_USER_PART = (StopReason.NONE, StopReason.NO_DUMP, StopReason.UNSTATED)
 
@@ -47,8 +47,9 @@ class _Question(NamedTuple):
 
     weight: float
     estimate: Estimate
-    relative: Estimate | None
-    """Without the factor by which everything changed."""
+    relative: Estimate | None = None
+    """Without the factor by which everything changed, if that may be the machine's speed."""
+    event: int = -1
 
 
 class _Event(NamedTuple):
@@ -109,7 +110,8 @@ def compare(
         totals = inlining.totals_of(values[: len(before)]), inlining.totals_of(values[len(before) :])
         both = Both(before, after, functions, inlining.function_rows(*sides, matching, totals))
         unit = "samples" if weight == "samples" else event.unit
-        of_event = _OfEvent(both, event._replace(unit=unit), measured, normalization, weight, least, named, family)
+        named_unit = event._replace(unit=unit)
+        of_event = _OfEvent(both, named_unit, measured, normalization, weight, least, named, family, len(compared))
         compared.append(of_event.compared(by, children))
     whole = _whole(before, after, family)
     files = [(was, now) for was, now in sorted(matching.images.items()) if was != now]
@@ -160,6 +162,7 @@ class _Family:
         relative = adjusted([((one.relative or one.estimate).p, one.weight) for one in self._questions])
         # A row has to stand out in both ways: what is corrected for a factor is never significant for that alone.
         result = [max(pair) for pair in zip(plain, relative, strict=True)]
+        alike = {one.event for one, first, p in zip(self._questions, plain, result, strict=True) if first < LEVEL <= p}
 
         def row(one: Row | None) -> Row | None:
             if one is None or one.test is None:
@@ -173,10 +176,12 @@ class _Family:
             return one._replace(rows=rows, others=row(one.others))
 
         events = []
-        for event in comparison.events:
+        for number, event in enumerate(comparison.events):
             total = row(event.total)
             assert total is not None
-            events.append(event._replace(total=total, tables=[table(one) for one in event.tables]))
+            weight = total.weight
+            factor = weight.after / weight.before if number in alike and weight.before else None
+            events.append(event._replace(total=total, tables=[table(one) for one in event.tables], alike=factor))
         return comparison._replace(whole=row(comparison.whole), events=events, tests=len(self._questions))
 
 
@@ -199,7 +204,9 @@ class _OfEvent:
         least: float,
         named: Collection[tuple[By, str]],
         family: _Family,
+        number: int,
     ) -> None:
+        self._number = number
         self._both = both
         self._event = event
         self._measured = measured
@@ -217,19 +224,16 @@ class _OfEvent:
             one.cut(blocks)
             self._totals.append(one.total_by_block())
             self._work.append(one.work_by_block(normalization))
-        self._factor: float | None = None
 
     def compared(self, by: Sequence[By], children: bool) -> EventComparison:
         """The tables, before their tests are decided."""
         own = tables.functions(self._both, False)
-        if self._single:
-            self._factor = self._alike(own)
         result = []
         for one in by:
             counted = own if one == "function" and not children else self._counted(one)
             result.append(self._table(counted, nested=counted is not own and one in ("function", "path")))
         event = self._event
-        return EventComparison(event.name, event.name_after, event.unit, self._total(), result, self._factor)
+        return EventComparison(event.name, event.name_after, event.unit, self._total(), result)
 
     def _counted(self, by: By) -> Counted:
         both = self._both
@@ -243,22 +247,6 @@ class _OfEvent:
             "image": lambda: tables.images(both),
             "thread": lambda: tables.threads(both),
         }[by]()
-
-    def _alike(self, own: Counted) -> float | None:
-        weights, _samples = self._weights(own)
-        shares = self._shares(weights)
-        chosen = [number for number, share in enumerate(shares) if share >= self._least]
-        rows, parts = [], []
-        for number, (estimate, _of_share) in zip(
-            (*chosen, -1), self._estimates(own, chosen, weights, others=True), strict=True
-        ):
-            share = shares[number] if number >= 0 else 1 - sum(shares[one] for one in chosen)
-            if estimate is not None and share > 0:
-                rows.append(estimate)
-                parts.append(share)
-        # Of many light functions together nobody knows what they did.
-        known = sum(shares[number] for number in chosen)
-        return common_factor(rows, parts, LEVEL) if rows and known >= _LEAST_KNOWN else None
 
     def _weights(self, counted: Counted) -> tuple[list[list[int]], list[list[int]]]:
         pairs = [
@@ -322,6 +310,8 @@ class _OfEvent:
             for number, (share, thing) in enumerate(zip(shares, counted.things, strict=True))
             if share >= self._least or (share and any(fits(thing, name, self._least, share) for name in names))
         ]
+        if len(chosen) > _MOST_TESTS:
+            chosen = sorted(sorted(chosen, key=lambda number: -shares[number])[:_MOST_TESTS])
         if counted.by == "path":
             chosen = _without_chains(counted.things, chosen, weights)
         left = set(range(len(shares))).difference(chosen)
@@ -357,8 +347,9 @@ class _OfEvent:
         per_total = [weight / (one.total or 1) for weight, one in zip(weights, self._measured, strict=True)]
         question = None
         if estimate is not None and part > 0:
-            relative = without(estimate, self._factor) if self._factor is not None else None
-            question = self._family.ask(_Question(part, estimate, relative))
+            whole = self._measured[0].total / self._measured[0].work, self._measured[-1].total / self._measured[-1].work
+            relative = relative_to_whole(estimate, whole) if self._single else None
+            question = self._family.ask(_Question(part, estimate, relative, self._number))
         return Row(
             thing.name,
             thing.image,
@@ -386,7 +377,7 @@ class _OfEvent:
         sums = sum(counts[: self._first]), sum(counts[self._first :])
         question = None
         if estimate is not None:
-            question = self._family.ask(_Question(_WEIGHT_OF_TOTAL, estimate, None))
+            question = self._family.ask(_Question(_WEIGHT_OF_TOTAL, estimate))
         one = Change(1.0, 1.0)
         return Row("total", "", False, _change(values, self._first, estimate), one, sums, test=question)
 
@@ -468,7 +459,7 @@ def _whole(before: Sequence[Recorded], after: Sequence[Recorded], family: _Famil
     (estimate,) = estimates([sides(shares, first, blocks)], [1.0])
     question = None
     if estimate is not None:
-        question = family.ask(_Question(_WEIGHT_OF_QUALITY, estimate, None))
+        question = family.ask(_Question(_WEIGHT_OF_QUALITY, estimate))
     change = _change(shares, first, estimate)
     sums = sum(one[0] for one in counts[:first]), sum(one[0] for one in counts[first:])
     return Row("whole stacks", "", False, change, change, sums, test=question)

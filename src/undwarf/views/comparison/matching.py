@@ -18,6 +18,10 @@ How = Literal["same", "moved", "signature", "renamed"]
 parameters; evidence from the code around."""
 
 _VERSION = re.compile(r"\.so[.\d]*$|-\d[\d.]*\.so$")
+_MOST_IMAGES = 300
+"""Files of a side, the heaviest ones, that are compared with each of the other by their functions."""
+_MOST_NAMES = 5_000
+"""Functions of a side, the heaviest ones, that are looked for under other arguments."""
 _MOST_CANDIDATES = 200
 """Functions of a side, the heaviest ones, that are compared with each of the other."""
 _LEAST_PART = 0.001
@@ -109,7 +113,12 @@ def _images(before: SideFunctions, after: SideFunctions) -> dict[str, str]:
     ]
     taken = set(found.values())
     pairs = sorted(
-        ((len(called[0][one] & called[1][other]), one, other) for one in left[0] for other in left[1]), reverse=True
+        (
+            (len(called[0][one] & called[1][other]), one, other)
+            for one in _by_weight(before, sides[0], left[0])
+            for other in _by_weight(after, sides[1], left[1])
+        ),
+        reverse=True,
     )
     for common, one, other in pairs:
         if one in found or other in taken:
@@ -126,6 +135,12 @@ def _images(before: SideFunctions, after: SideFunctions) -> dict[str, str]:
         if one not in found and other not in taken and not called[0][one] and not called[1][other]:
             found[one] = other
     return found
+
+
+def _by_weight(side: SideFunctions, of_image: dict[str, list[int]], names: list[str]) -> list[str]:
+    """The heaviest of these files, by the weight that passes through them."""
+    weights = {name: sum(side.passing[number] for number in of_image[name]) for name in names}
+    return sorted(names, key=lambda name: (-weights[name], name))[:_MOST_IMAGES]
 
 
 def _part(side: SideFunctions, numbers: list[int], names: set[str]) -> float:
@@ -182,7 +197,7 @@ def _unique(
 
     def forms(side: SideFunctions, left: Iterable[int], image: Callable[[Key], str]) -> Forms:
         result: Forms = {}
-        for number in left:
+        for number in sorted(left, key=lambda one: -side.passing[one])[:_MOST_NAMES]:
             key = side.keys[number]
             if not key.unnamed and key.name != UNKNOWN:
                 result.setdefault((form(key.name), image(key)), []).append(number)

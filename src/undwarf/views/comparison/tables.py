@@ -15,6 +15,8 @@ from undwarf.views.sample_selection import Events, Selection, Weight
 
 _FINEST = 100
 """Call paths below this part of the least share count as 0 in a recording."""
+_DEEPEST = 256
+"""Functions of a call path; deeper ones count in the path of their callers alone."""
 _MOST_SHIFT = 10_000
 
 
@@ -118,6 +120,7 @@ def paths(both: Both, events: Sequence[Events], weight: Weight, least: float) ->
     """The nodes of the call tree that have at least this share in one recording, with their callees."""
     trees = []
     heavy: dict[tuple[int, int], int] = {}
+    depths: list[int] = []
     parts = []
     for (recorded, numbers), event in zip(both.recordings(), events, strict=True):
         profile = recorded.profile
@@ -131,8 +134,13 @@ def paths(both: Both, events: Sequence[Events], weight: Weight, least: float) ->
         of_node: dict[int, int] = {}
         for node in rows_from(below, parts[-1][1]):
             up = parent[node]
-            above = of_node[up] if up != NONE else NONE
-            of_node[node] = heavy.setdefault((above, function[node]), len(heavy))
+            above = of_node.get(up, NONE) if up != NONE else NONE
+            depth = depths[above] + 1 if above != NONE else 0
+            if (up != NONE and above == NONE) or depth >= _DEEPEST:
+                continue
+            number = of_node[node] = heavy.setdefault((above, function[node]), len(heavy))
+            if number == len(depths):
+                depths.append(depth)
     groups = []
     for (node_of, parent, function), (below, limit) in zip(trees, parts, strict=True):
         of = absent("I", len(parent))
