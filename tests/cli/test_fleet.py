@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import duckdb
 import pytest
-from tests.support.fleets import SHIPPED, write_host
+from tests.support.fleets import SHIPPED, name_frames, write_host
 from tests.support.perfdata.build import PLAIN, Attr, Build
 
 from undwarf.cli.main import run
+from undwarf.fleet.store import Store
 from undwarf.perfdata import SampleField
 
 WORDS = str(SHIPPED / "words.data")
@@ -51,9 +52,14 @@ def fleet(command: Command) -> Command:
 def store(tmp_path: Path, fleet: Command) -> Path:
     """A store of five hosts of each of two releases; the second spends more in one function."""
     for release, samples in (("1", (40, 30, 30)), ("2", (60, 20, 20))):
-        paths = [write_host(tmp_path / f"{release}-{n}.data", f"host-{release}-{n}", mix=samples) for n in range(5)]
+        first, second, third = samples
+        paths = [
+            write_host(tmp_path / f"{release}-{n}.data", f"host-{release}-{n}", mix=(first + n, second - n, third))
+            for n in range(5)
+        ]
         done = fleet("ingest", tmp_path / "store", "--workers", 0, "--label", f"release={release}", *paths)
         assert done.exit_code == 0, done.output
+    name_frames(Store(str(tmp_path / "store")))
     return tmp_path / "store"
 
 
@@ -100,14 +106,24 @@ def test_a_result_can_be_a_parquet_file(store: Path, tmp_path: Path, fleet: Comm
 
 def test_top_adds_up_self_and_total(store: Path, fleet: Command) -> None:
     rows = json.loads(fleet("query", store, "FROM top()", "--format", "json").output)
-    assert [(row["self"], row["total"], row["percent"]) for row in rows] == [(1_000_000, 1_000_000, 100.0)]
+    assert {row["name"]: (row["self"], row["total"], row["percent"]) for row in rows} == {
+        "main": (0, 1_000_000, 100.0),
+        "work": (0, 1_000_000, 100.0),
+        "parse": (520_000, 520_000, 52.0),
+        "hash": (230_000, 230_000, 23.0),
+        "copy": (250_000, 250_000, 25.0),
+    }
 
 
-def test_a_comparison_names_the_function_that_changed(store: Path, fleet: Command) -> None:
-    done = fleet("diff", store, "--before", "release=1", "--after", "release=2", "--by", "image", "--json")
+def test_a_comparison_names_the_function_that_changed_first(store: Path, fleet: Command) -> None:
+    done = fleet("diff", store, "--before", "release=1", "--after", "release=2", "--json")
     document = json.loads(done.output)
     assert [side["samples"] for side in document["before"]["recordings"]] == [100] * 5
-    assert document["events"][0]["event"] == "cpu-clock"
+    row, *_others = document["events"][0]["tables"][0]["rows"]
+    assert (row["name"], row["significant"]) == ("parse", True)
+    assert row["share"]["before"] == pytest.approx(0.42)
+    assert row["share"]["after"] == pytest.approx(0.62)
+    assert row["share"]["difference_low"] < 0.2 < row["share"]["difference_high"]
 
 
 def test_one_host_cannot_be_compared(tmp_path: Path, fleet: Command) -> None:

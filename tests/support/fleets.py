@@ -1,12 +1,18 @@
 """Stores of the shipped recordings, and recordings of several hosts that share code."""
 
+from array import array
 from pathlib import Path
 
+import pyarrow
+
 from undwarf import Event, Mapping, PerfDataWriter
+from undwarf.fleet.columns import parquet
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
 from undwarf.fleet.ingest import Reading, Taken, chunks, given, ingest_all
+from undwarf.fleet.layout import Partition
 from undwarf.fleet.store import Store
+from undwarf.fleet.symbol_rows import symbol_rows
 from undwarf.fleet.symbols import add
 
 SHIPPED = Path(__file__).parents[2] / "examples" / "recording"
@@ -22,6 +28,23 @@ def take(store: Store, paths: list[str], *, size: int = 32, names: bool = True, 
     if names:
         add(store, workers, READING)
     return taken
+
+
+NAMES = {0x100: "parse", 0x10F: "parse", 0x110: "hash", 0x120: "copy", 0x7FF: "work", 0x8FF: "main"}
+"""The functions of :func:`write_host`, by offset in their file."""
+
+
+def name_frames(store: Store) -> None:
+    """Give the frames of :func:`write_host` names, as if their file had been here."""
+    database = Database(store)
+    found = database.arrow("SELECT id, any_value(code_offset) AS code_offset FROM frames GROUP BY id ORDER BY id")
+    database.close()
+    count = found.num_rows
+    ids = found["id"].combine_chunks().cast(pyarrow.binary(16))
+    offsets = found["code_offset"].to_pylist()
+    names = [NAMES.get(offset, f"{offset:#x}") for offset in offsets]
+    table = symbol_rows(ids, memoryview(array("I", range(count))), names, offsets, [False] * count, None)
+    store.commit([store.put(Partition("symbols"), parquet("symbols", table), count)])
 
 
 def files_of(store: Store) -> dict[str, bytes]:
