@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, overload
 
 from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
-from undwarf.images import Finder, ImageKind, ImageStore
+from undwarf.images import Finder, Image, ImageKind, ImageStore
 from undwarf.images.container_files import Containers
 from undwarf.images.image_kind import kind_of_name
 from undwarf.images.mapped_file_check import Recorded, written_at
@@ -356,7 +356,7 @@ class OpenedRecording:
         runtime: bool = False,
         returns: bool = False,
         max_stack: int | None = None,
-        names: bool = True,
+        names: "bool | Callable[[Image], bool]" = True,
         starts: bool = True,
         inline: bool = True,
         lines: bool | None = None,
@@ -371,7 +371,8 @@ class OpenedRecording:
         ``jobs``: unwinding threads (default: one per CPU, at most 8). ``by_time``: samples in time order.
         ``runtime``: keep the absolute address of each frame; with ``returns``, that of a caller is its return address,
         as in debuggers, else the address that is looked up, one less. ``max_stack``: the most user frames of a stack.
-        ``names``: without, all functions are unknown (see :meth:`named`). ``starts``: functions without a symbol are
+        ``names``: without, all functions are unknown (see :meth:`named`), or those of the images for which it gives
+        False. ``starts``: functions without a symbol are
         named after where they start, as in ``gzip+0x4330``; without, ``[unknown]``. ``inline``: inlined functions are
         frames of their own. ``lines``: frames have source lines (default: as ``inline``; inlined functions alone are
         faster). ``callers``: without, user stacks have one frame, and no unwind tables are read. ``branch_history``:
@@ -400,7 +401,8 @@ class OpenedRecording:
             Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory, other_dumps),
             Naming(
                 self._options._replace(starts=starts, versions=versions),
-                names=names,
+                names=bool(names),
+                of=names if callable(names) else None,
                 lines_of=self.lines if inline or lines else None,
                 inline=inline,
                 lines=inline if lines is None else lines,
@@ -500,6 +502,10 @@ class OpenedRecording:
     def know_files(self, files: "Mapped | None") -> None:
         """Use mapped files of a running process, or its memory. Must be called before anything is unwound."""
         self._finder.mapped = files
+
+    def know_perf_maps(self, maps: dict[int, bytes]) -> None:
+        """Use these perf maps, by process, as its recorder saw them. Must be called before anything is named."""
+        self._finder.perf_maps = maps
 
     def shrink(
         self,

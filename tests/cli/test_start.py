@@ -23,11 +23,14 @@ HEAVY = (
     "pandas",
     "importlib.metadata",
     "asyncio",
+    "fsspec",
+    "distributed",
+    "undwarf.fleet",
     "undwarf.api",
 )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["fleet", "ingest", "--help"], ["--version"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = f"""
 import sys
@@ -48,7 +51,7 @@ UNUSED = {
     ),
     "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.unwind_tables"),
     "report": ("undwarf.types.resolver", "undwarf.unwind.aarch64", "undwarf.profile.tables", "undwarf.arrow.stream"),
-    "fold": ("undwarf.types", "undwarf.unwind.aarch64"),
+    "fold": ("undwarf.types", "undwarf.unwind.aarch64", "undwarf.fleet", "pyarrow", "fsspec", "distributed"),
 }  # fmt: skip  # a table
 
 

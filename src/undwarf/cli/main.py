@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
     "export": "Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others.",
     "flamegraph": "Write a flame graph as one self-contained HTML page.",
+    "fleet": "Keep the profiles of many hosts in a folder of Parquet files, and ask it.",
     "fold": "Print folded stacks, root first, for flame-graph tools.",
     "info": "Show what a recording contains, and how many of its stacks are whole.",
     "query": "Run an SQL query over recordings, with DuckDB.",
@@ -57,6 +58,7 @@ GROUPS = {
         "info",
         "shrink",
     ),
+    "Profiles of many hosts": ("fleet",),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
 }  # fmt: skip  # a table

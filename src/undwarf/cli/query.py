@@ -125,19 +125,21 @@ def command(
             from undwarf.outputs.query import write_document
 
             result = Database(query, opened).result()
-            with _named(output), _sink(output) as sink:
+            with named_output(output), sink_of(output) as sink:
                 write_document(result, [one.name for one in opened], query, sink)
             return
-        format_ = format_ or _format_of(output)
+        format_ = format_of(output, format_)
         if format_ == "parquet":
             _write_parquet(query, opened, output)
         else:
-            _write(Database(query, opened).result(), format_, output)
+            write_result(Database(query, opened).result(), format_, output)
 
 
-def _format_of(output: str) -> Format:
+def format_of(output: str, given: Format | None) -> Format:
+    """The format of a result: the one that is given, else by the ending of the file, else a table."""
     ending = Path(output).suffix.removeprefix(".")
-    return next((one for one in get_args(Format) if one == ending), "table")
+    found: Format | None = next((one for one in get_args(Format) if one == ending), None)
+    return given or found or "table"
 
 
 def _write_parquet(query: str, opened: "list[Opened]", output: str) -> None:
@@ -148,12 +150,13 @@ def _write_parquet(query: str, opened: "list[Opened]", output: str) -> None:
         raise UsageError("Parquet is not for terminals", "", "name a file with -o")
     with draft() as file:
         relation = Database(query, opened, str(file)).relation()
-        with _named(output), _sink(output) as sink, explained():
+        with named_output(output), sink_of(output) as sink, explained():
             write_relation(relation, file, sink)
 
 
-def _write(result: "Result", format_: Format, output: str) -> None:
-    with _named(output), _sink(output) as sink:
+def write_result(result: "Result", format_: Format, output: str) -> None:
+    """Write a result to the file ``output``, ``-`` for standard output, in any format but Parquet."""
+    with named_output(output), sink_of(output) as sink:
         if format_ == "csv":
             from undwarf.outputs.export.csv import write_rows
 
@@ -171,7 +174,8 @@ def _write(result: "Result", format_: Format, output: str) -> None:
 
 
 @contextlib.contextmanager
-def _sink(output: str) -> Iterator[BinaryIO]:
+def sink_of(output: str) -> Iterator[BinaryIO]:
+    """The file to write, ``-`` for standard output; it appears whole."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -182,7 +186,7 @@ def _sink(output: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _named(output: str) -> Iterator[None]:
+def named_output(output: str) -> Iterator[None]:
     """Explain what goes wrong with the file that was named."""
     try:
         yield

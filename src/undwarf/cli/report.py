@@ -23,7 +23,7 @@ _PERF_NUMBERS = frozenset({"overhead", "overhead_self", "overhead_children", "sa
 """Fields of perf's -F that are columns of numbers."""
 
 
-def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
+def call_graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
     """``none``, ``caller`` or ``callee``, and the percentage below which branches are hidden.
 
     As in perf, the words may have any order, with others among them: ``graph,0.5,caller``. Of two numbers, the second
@@ -94,7 +94,7 @@ Examples:
     "-g",
     "--call-graph",
     "graph",
-    callback=_graph,
+    callback=call_graph,
     default="caller",
     metavar="none|caller|callee[,PERCENT]",
     help="The tree below the table: caller: from roots down; callee: from hot functions up. Default: caller,5.",

@@ -83,6 +83,8 @@ class Finder:
         self.debuginfod_cache = debuginfod.settings.cache if debuginfod is not None else debuginfod_cache()
         self.mapped: Mapped | None = None
         """Access to the mapped files themselves, if there is any."""
+        self.perf_maps: dict[int, bytes] = {}
+        """By process: its perf map, where that is known without its file."""
         self.recorded: Recorded | None = None
         """Detects replaced files where there is no build-id."""
         self.containers: Containers | None = None

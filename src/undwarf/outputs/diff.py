@@ -59,7 +59,7 @@ def write_summary(
 def _recordings(recordings: "Sequence[Recorded]") -> str:
     names = [printable(one.path) for one in recordings]
     text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{text}: {samples_text(sum(len(one.profile.samples) for one in recordings))}"
+    return f"{text}: {samples_text(sum(one.profile.samples.columns.total for one in recordings))}"
 
 
 def _lost(recordings: "Sequence[Recorded]", paint: Paint) -> str:

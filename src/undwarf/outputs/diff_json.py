@@ -45,7 +45,8 @@ def write(comparison: "model.Comparison", verdicts: "Sequence[Verdict]", sink: T
 def _side(recordings: "Sequence[model.Recorded]") -> "Side":
     return {
         "recordings": [
-            {"recording": one.path, "samples": len(one.profile.samples), "lost": one.lost} for one in recordings
+            {"recording": one.path, "samples": one.profile.samples.columns.total, "lost": one.lost}
+            for one in recordings
         ]
     }
 

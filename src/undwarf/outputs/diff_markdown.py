@@ -38,7 +38,7 @@ def write(comparison: "Comparison", verdicts: "Sequence[Verdict]", sink: TextIO)
 
 
 def _recordings(recordings: "Sequence[Recorded]") -> str:
-    count = sum(len(one.profile.samples) for one in recordings)
+    count = sum(one.profile.samples.columns.total for one in recordings)
     lost = sum(one.lost for one in recordings)
     names = ", ".join(text(one.path) for one in recordings[:5])
     more = f" and {len(recordings) - 5} more" if len(recordings) > 5 else ""

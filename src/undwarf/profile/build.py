@@ -51,6 +51,8 @@ class Naming(NamedTuple):
     """Opens an image's debugging information; None: no source lines and no inlined functions."""
     inline: bool = True
     """Inlined functions are frames of their own."""
+    of: "Callable[[Image], bool] | None" = None
+    """Functions of other images are unknown; None: all are named."""
     lines: bool = True
     """Frames have source lines; if not, only inlined functions are read from debugging information."""
 
@@ -104,7 +106,8 @@ def build_profile(
         # They are inflated while frames are named.
         unpack_ahead(store, sorted(used - {NONE}), _AHEAD)
     if naming.names:
-        function, functions = _named(Resolver(store, naming.options, records=records), columns, pids)
+        chosen_columns = columns if naming.of is None else {**columns, "image": _chosen(store, columns, naming.of)}
+        function, functions = _named(Resolver(store, naming.options, records=records), chosen_columns, pids)
     else:
         function = zeros("I", len(columns["image"]))
         functions = FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1), memoryview(b"\1"))
@@ -124,7 +127,7 @@ def build_profile(
             progress("reading debugging information", 0, 0)
         inlines = _inlines(store, frames, naming, naming.lines_of)
         files = inlines.files
-        frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, naming.inline)
+        frames, functions, stacks, innermost = expanded(frames, functions, stacks, inlines, naming.inline)
         if not naming.lines:
             frames.file = frames.line = None
         if len(innermost):
@@ -146,6 +149,16 @@ def build_profile(
         line_size=data.features.line_size,
         processes=partial(_processes, records),
     )
+
+
+def _chosen(store: ImageStore, columns: dict[str, memoryview], of: Callable[[Image], bool]) -> memoryview:
+    """The image (I) of each frame, NONE for images that are not named."""
+    used = set(columns["image"])
+    numbers = zeros("I", len(store))
+    for image in store.images:
+        numbers[image.number] = image.number if image.number in used and of(image) else NONE
+    chosen: memoryview = look_up(columns["image"], numbers)
+    return chosen
 
 
 def _inlines(
@@ -194,7 +207,7 @@ def name_frames(profile: Built, wanted: Iterable[int], resolver: Resolver) -> Bu
     return profile.derived(frames=replace(frames, function=number), functions=functions)
 
 
-def _expanded(
+def expanded(
     frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
 ) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
     """Frames with source lines, and with inlined functions as frames of their own; functions; stacks; the new node of
@@ -233,12 +246,12 @@ def with_lines(profile: Built, store: ImageStore, lines_of: "Callable[[Image], L
     """A profile without source lines with them, and with inlined functions as frames of their own."""
     naming = Naming(ResolverOptions(), lines_of=lines_of)
     inlines = _inlines(store, profile.frames, naming, lines_of)
-    frames, functions, stacks, innermost = _expanded(profile.frames, profile.functions, profile.stacks, inlines, True)
+    frames, functions, stacks, innermost = expanded(profile.frames, profile.functions, profile.stacks, inlines, True)
     columns = profile.samples.columns
     samples = replace(columns, stack=look_up(columns.stack, innermost)) if len(innermost) else columns
-    expanded = profile.derived(samples=samples, stacks=stacks, frames=frames, functions=functions)
-    expanded.files = inlines.files
-    return expanded
+    result = profile.derived(samples=samples, stacks=stacks, frames=frames, functions=functions)
+    result.files = inlines.files
+    return result
 
 
 def image_info(image: Image, used: bool) -> ImageInfo:

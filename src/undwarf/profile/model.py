@@ -37,7 +37,7 @@ class SampleColumns:
     (data address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size``
     as the kernel writes them; ``space``, the number of the sample's address space; ``position``, the offset of the
     sample in the recording, and ``regs_at``, ``regs_intr_at``, ``raw_at``, ``branch_at``, offsets of these fields in
-    it; ``cgroup``, the id of a control group.
+    it; ``cgroup``, the id of a control group; ``count``, of an entry that stands for several samples, how many.
     """
 
     time: Column
@@ -64,9 +64,15 @@ class SampleColumns:
     raw_at: Column | None = None
     branch_at: Column | None = None
     cgroup: Column | None = None
+    count: Column | None = None
 
     def __len__(self) -> int:
         return len(self.stack)
+
+    @property
+    def total(self) -> int:
+        """The number of samples, which is that of entries unless they are sums."""
+        return sum(self.count) if self.count is not None else len(self.stack)
 
     def __repr__(self) -> str:
         return f"<undwarf.SampleColumns: {len(self):,} samples>"

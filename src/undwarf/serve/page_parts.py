@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf import __version__
 from undwarf.api import OpenedRecording
@@ -37,6 +37,14 @@ OUTSIDE_PARTS = 600_000
 """Bytes of a page without its parts, at most."""
 
 
+class Described(NamedTuple):
+    """What a profile is of that was put together from many recordings: where they are, and the largest stack dump that
+    they had, in bytes, for advice."""
+
+    path: str
+    stack_dump: int
+
+
 class PageParts:
     """The parts of a page. ``profile``: samples in order of time, with source lines. ``title`` of the page. ``symfs``:
     the root of the recorded machine's files, or empty. ``skid``: attribute samples after an access to it. ``touch``:
@@ -44,7 +52,7 @@ class PageParts:
 
     def __init__(
         self,
-        source: "OpenedRecording | OpenedProfile[ApiProfile]",
+        source: "OpenedRecording | OpenedProfile[ApiProfile] | Described",
         profile: Profile,
         title: str,
         *,
@@ -73,7 +81,7 @@ class PageParts:
             self._title,
             described(self._source),
             served=self._served,
-            dump=recording.stack_dump if recording is not None else 0,
+            dump=getattr(self._source, "stack_dump", 0),
             bounds=bounds,
             source=recording,
         )
@@ -212,7 +220,7 @@ class PageParts:
         return parts
 
 
-def described(source: "OpenedRecording | OpenedProfile[ApiProfile]") -> dict[str, str | None]:
+def described(source: "OpenedRecording | OpenedProfile[ApiProfile] | Described") -> dict[str, str | None]:
     """What the page says of a recording."""
     described: dict[str, str | None] = dict.fromkeys(("host", "kernel", "cpu", "command", "recorded"))
     if isinstance(source, OpenedRecording):

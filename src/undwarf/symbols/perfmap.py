@@ -58,6 +58,8 @@ def _text(finder: Finder, pid: int, limits: Limits, defects: Defects | None) -> 
     Anyone may write to /tmp: as in perf, only a map of this user, or root's, is read. A process in a container that
     still runs has it in its own /tmp, named after its number there; it may belong to the process's user.
     """
+    if pid in finder.perf_maps:
+        return finder.perf_maps[pid], map_path(pid)
     for path, owners in _places(finder, pid):
         try:
             owner = os.stat(path).st_uid

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.column import zeros
-from undwarf.ordering import take
 from undwarf.profile.grouping import rows_among, sums, widen
 from undwarf.profile.model import Profile
 
@@ -124,7 +123,10 @@ def samples_differ(profile: Profile, events: Sequence[int]) -> bool:
         return True
     if kind_of_event(profile.events[events[0]].name).base in _STEADY:
         return False
-    weights = profile.samples.columns.period
+    columns = profile.samples.columns
     if len(profile.events) > 1:
-        weights = take(weights, rows_of_events(profile, events))
-    return len(weights) > 0 and min(weights) != max(weights)
+        columns = columns.rows(rows_of_events(profile, events))
+    if columns.count is not None:
+        pairs = zip(columns.period, columns.count, strict=True)
+        return len({period / count for period, count in pairs}) > 1
+    return len(columns) > 0 and min(columns.period) != max(columns.period)

@@ -190,7 +190,7 @@ def flat_profile(
     group_texts, group = _sample_groups(profile, selection, keys, labels or {})
     if not any(key in FRAME_KEYS for key in keys):
         own = sums(group, weights, len(group_texts))
-        count = sums(group, None, len(group_texts))
+        count = sums(group, selection.counts, len(group_texts))
         rows = [Row(texts, own[i], own[i], count[i]) for i, texts in enumerate(group_texts)]
     else:
         tree = tree if tree is not None else entity_tree(profile, keys)
@@ -198,7 +198,7 @@ def flat_profile(
     if SUMMED.intersection(keys):
         rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
-    return FlatProfile(keys, selection.total, len(selection), rows)
+    return FlatProfile(keys, selection.total, selection.samples, rows)
 
 
 def _summed(row: Row, keys: tuple[str, ...]) -> Row:
@@ -221,7 +221,7 @@ def _by_frame(
     pairs = Pairs(1024)
     path = pairs.column(group, look_up(selection.stacks, tree.node_of))
     path_weight = sums(path, selection.weights, len(pairs))
-    path_count = sums(path, None, len(pairs))
+    path_count = sums(path, selection.counts, len(pairs))
     groups, nodes = pairs.high(), pairs.low()
     # Self weights by (group, entity of the innermost frame), NONE for samples without a stack.
     leaves = Pairs(1024)

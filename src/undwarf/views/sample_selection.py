@@ -39,7 +39,8 @@ class Selection:
     """The samples of ``event`` (None: all). If all periods are 0, samples are counted instead; a sample without a
     latency has latency 1, as in perf's memory reports. Warns if periods of different units are added.
 
-    ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights.
+    ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights. ``counts``
+    (Q): of entries that are sums, the number of samples; None: each is one.
     """
 
     def __init__(self, profile: Profile, event: Events = None, weight: Weight = "period") -> None:
@@ -54,6 +55,7 @@ class Selection:
             added = ", ".join(f"{measure.name} ({measure.unit})" for measure in measures)
             warnings.warn(f"the sum of different units means nothing: {added}; choose an event", stacklevel=3)
         self.stacks = self.column("stack")
+        self.counts = self.chosen(samples.count) if samples.count is not None else None
         if weight == "period":
             self.weights = self.chosen(samples.period)
         elif weight == "latency":
@@ -61,14 +63,24 @@ class Selection:
                 raise UsageError("cannot weigh by latency", "the recording has no weights", NEEDED["weight"][1])
             self.weights = at_least_one(self.chosen(latency_of(profile, 0)))
         else:
-            self.weights = ones(len(self.stacks))
+            self.weights = self._each_once()
         self.total = total(self.weights)
         if not self.total and len(self.stacks):
-            self.weights = ones(len(self.stacks))
-            self.total = len(self.stacks)
+            self.weights = self._each_once()
+            self.total = self.samples
 
     def __len__(self) -> int:
         return len(self.stacks)
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        found: int = total(self.counts) if self.counts is not None else len(self.stacks)
+        return found
+
+    def _each_once(self) -> memoryview:
+        weights: memoryview = self.counts if self.counts is not None else ones(len(self.stacks))
+        return weights
 
     def column(self, name: str) -> memoryview:
         """A column of the selected samples, as typecode I."""
@@ -89,7 +101,8 @@ def refuse_sums(profile: Profile) -> None:
 
 def samples_by_event(profile: Profile) -> list[int]:
     """The number of samples of each event."""
-    counts: memoryview = sums(widen(profile.samples.columns.event), None, len(profile.events))
+    columns = profile.samples.columns
+    counts: memoryview = sums(widen(columns.event), columns.count, len(profile.events))
     return counts.tolist()
 
 
@@ -113,7 +126,7 @@ def samples_passing(profile: Profile, of_frame: Any, count: int) -> dict[int, in
     pairs = Pairs()
     node = look_up(profile.samples.columns.stack, node_of)
     path = pairs.column(look_up(node, thing), node)
-    samples = sums(path, None, len(pairs))
+    samples = sums(path, profile.samples.columns.count, len(pairs))
     one_group = widen(memoryview(bytes(len(pairs))))
     _group, things, passing = inclusive(one_group, pairs.low(), samples, parent, thing, count + 1)
     return {number: passed for number, passed in zip(things, passing, strict=True) if number < count}

@@ -168,7 +168,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     samples = profile.samples.columns
     pairs = Pairs()
     place = pairs.column(widen(samples.stop), samples.stop_image)
-    counts = sums(place, None, len(pairs))
+    counts = sums(place, samples.count, len(pairs))
     reasons: dict[StopReason, int] = {}
     gaps = []
     followed: set[int] | None = None
@@ -205,8 +205,8 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     alone = _without_chain(profile) if recorded else 0
     unstated = reasons.get(StopReason.UNSTATED, 0)
     return UnwindQuality(
-        len(samples),
-        len(samples) - without - recorded - unstated,
+        samples.total,
+        samples.total - without - recorded - unstated,
         sum(reasons.get(reason, 0) for reason in WHOLE),
         without,
         recorded - alone,
@@ -230,7 +230,10 @@ def _in_copied_code(profile: Profile) -> int:
     for node, (frame, parent) in enumerate(zip(profile.stacks.frame, profile.stacks.parent, strict=True)):
         if frame in copied or parent in nodes:
             nodes.add(node)
-    return sum(node in nodes for node in profile.samples.columns.stack)
+    columns = profile.samples.columns
+    if columns.count is not None:
+        return sum(count for node, count in zip(columns.stack, columns.count, strict=True) if node in nodes)
+    return sum(node in nodes for node in columns.stack)
 
 
 def _followed(profile: Profile) -> set[int]:
@@ -249,7 +252,7 @@ def _without_chain(profile: Profile) -> int:
     samples = profile.samples.columns
     pairs = Pairs()
     place = pairs.column(widen(samples.stop), widen(samples.event))
-    counts = sums(place, None, len(pairs))
+    counts = sums(place, samples.count, len(pairs))
     return sum(
         count
         for stop, event, count in zip(pairs.high(), pairs.low(), counts, strict=True)

@@ -20,7 +20,9 @@ from tests.support.types.recordings import memory_recording, place
 
 from undwarf.cli.main import undwarf
 from undwarf.defects import Defect
-from undwarf.outputs import info_json, stack, summaries, top_json
+from undwarf.fleet.compaction import Compacted
+from undwarf.fleet.ingest import Taken
+from undwarf.outputs import fleet, info_json, stack, summaries, top_json
 from undwarf.outputs.schemas import DOCUMENTS, published
 from undwarf.outputs.schemas.derive import document_schema
 from undwarf.outputs.types import json_report
@@ -232,6 +234,21 @@ SOURCES: dict[str, Callable[[Path], str | list[str]]] = {
     "doctor": lambda _: run("doctor", "--json"),
     "export": lambda folder: run("export", *RECORDING, "--json", "--format", "chrome", "-o", folder / "a"),
     "flamegraph": lambda folder: run("flamegraph", gone(folder), "--json", "-o", folder / "a.html"),
+    "fleet-compact": lambda _: written(
+        fleet.write_compact_json, "profiles", Compacted(3, 2, 900, 800, 1, ("2026-11-01",))
+    ),
+    "fleet-ingest": lambda _: written(
+        fleet.write_ingest_json,
+        "profiles",
+        [Taken("one.data", 7, 900), Taken("two.data", size=9, problem="it is damaged")],
+        fleet.Symbols(3, [("/nowhere/one", "no such path")]),
+    ),
+    "fleet-symbols-add": lambda _: written(
+        fleet.write_symbols_json, "profiles", fleet.Symbols(3, [("/nowhere/one", "no such path")])
+    ),
+    "fleet-symbols-missing": lambda _: written(
+        fleet.write_missing_json, "profiles", [fleet.Missing("/nowhere/one", "ab12", 3)]
+    ),
     "fold": lambda _: run("fold", *RECORDING, "--json", "--root", "tid"),
     "info": lambda _: [run("info", *RECORDING, "--json", "--verify"), info_of_everything()],
     "info-missing": lambda _: run("info", RECORDING[0], "--json", "--missing"),

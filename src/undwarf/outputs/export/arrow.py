@@ -20,8 +20,8 @@ def write(tables: "ExportTables", sink: BinaryIO, _origin: "Origin", *, table: s
 def write_table(table: Any, sink: BinaryIO) -> None:
     """Write anything that has ``__arrow_c_stream__`` to an open file."""
     try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.ipc  # type: ignore[import-untyped]
+        import pyarrow
+        import pyarrow.ipc
     except ImportError:
         raise UsageError("Arrow files need pyarrow", "it is not installed", "pip install 'undwarf[arrow]'") from None
     # All batches of a file have the same dictionaries.

@@ -37,7 +37,7 @@ class Measured:
         self._selection = Selection(recorded.profile, events, weight)
         self._weights = self._selection.weights
         self.total = self._selection.total
-        self.samples = len(self._selection)
+        self.samples = self._selection.samples
         profile = recorded.profile
         times = profile.samples.columns.time
         self._first, self.span = _span(times)
@@ -93,12 +93,15 @@ class Measured:
         """(weight, samples taken in it) of each of ``count`` rows."""
         if groups.parent is None:
             of_sample = self._selection.chosen(groups.of)
-            return sums(of_sample, self._weights, count).tolist(), sums(of_sample, None, count).tolist()
+            return sums(of_sample, self._weights, count).tolist(), sums(
+                of_sample, self._selection.counts, count
+            ).tolist()
         nodes = self._nodes(groups)
-        one = zeros("I", self.samples)
+        one = zeros("I", len(self._selection))
+        counts = self._selection.counts if self._selection.counts is not None else ones(len(self._selection))
         passing = [
             passing_sums(one, nodes, weights, groups.parent, groups.of, 1, count).tolist()
-            for weights in (self._weights, ones(self.samples))
+            for weights in (self._weights, counts)
         ]
         return passing[0], passing[1]
 
@@ -119,7 +122,7 @@ class Measured:
 
     def total_by_block(self) -> list[int]:
         """The weight of all samples in each block."""
-        one = zeros("I", self.samples)
+        one = zeros("I", len(self._selection))
         result: list[int] = own_sums(self._block, one, self._weights, self._blocks, 1).tolist()
         return result
 

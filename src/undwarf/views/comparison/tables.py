@@ -176,7 +176,7 @@ def lines(both: Both) -> Counted:
         if frames.file is None or frames.line is None:
             raise UsageError("source lines are not known", "", "compare functions")
         names = [name.rpartition("/")[2] for name in profile.files]
-        leaves = sums(_leaves(profile), None, len(frames))
+        leaves = sums(_leaves(profile), profile.samples.columns.count, len(frames))
         of_frame: list[tuple[int, str, int] | None] = []
         for own, source, line, count in zip(frames.function, frames.file, frames.line, leaves, strict=True):
             if not count or source == NONE or not line:

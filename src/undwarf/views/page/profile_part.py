@@ -1,5 +1,6 @@
 """The part of a page that all its views need: stacks, frames, functions, and the samples as rows in order of time."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -91,7 +92,7 @@ def profile_part(
     node = look_up(samples.stack, nodes.node_of)
     groups = (apart,) if apart is not None else ()
     key, steps = combined((threads.column, widen(samples.cpu), event, gap, node, *groups))
-    rows = merged(key, times.column, weights, bounds.rows)
+    rows = merged(key, times.column, weights, bounds.rows, samples.count)
     thread, cpu, event, gap, node = parts_of(rows.key, steps)[:5]
     unit = times.unit or 0
     values: dict[str, Any] = {
@@ -125,11 +126,11 @@ def profile_part(
     notes: list[str] = values["notes"]
     if rows.span and unit:
         notes.append(
-            f"{len(samples):,} samples are {len(rows.key):,} rows: equal ones within {rows.span * unit / 1e6:,.6g} ms "
+            f"{samples.total:,} samples are {len(rows.key):,} rows: equal ones within {rows.span * unit / 1e6:,.6g} ms "
             "are one"
         )
     elif len(rows.key) < len(samples):
-        notes.append(f"{len(samples):,} samples are {len(rows.key):,} rows: equal ones are one")
+        notes.append(f"{samples.total:,} samples are {len(rows.key):,} rows: equal ones are one")
     if nodes.cut:
         notes.append(
             f"{nodes.cut:,} stack nodes with less than {100 * nodes.least:.3g} % of the weight each are not shown one "
@@ -172,6 +173,9 @@ def _weights(profile: Profile, measures: Sequence[Measure]) -> Column:
             counted[event] = measure.unit == SAMPLES
     if not any(counted):
         return columns.period
+    if columns.count is not None:
+        entries = zip(columns.period, columns.count, columns.event, strict=True)
+        return memoryview(array("Q", (count if counted[event] else period for period, count, event in entries)))
     weights: Column = ones_of_events(columns.period, columns.event, memoryview(counted))
     return weights
 

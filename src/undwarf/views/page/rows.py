@@ -45,11 +45,13 @@ def parts_of(number: memoryview, steps: Sequence[Pairs]) -> list[memoryview]:
     return [number, *reversed(found)]
 
 
-def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> Rows:
-    """At most ``most`` rows of samples with these keys, times and weights; more if there are more distinct keys."""
+def merged(key: memoryview, time: memoryview, weight: memoryview, most: int, samples: memoryview | None = None) -> Rows:
+    """At most ``most`` rows of samples with these keys, times and weights; more if there are more distinct keys.
+    ``samples`` (Q): of entries that are sums, how many samples each is."""
     count = len(key)
     if count <= most:
-        return Rows(key, time, memoryview(array("I", [1]) * count), weight, ascending(count), ascending(count), 0)
+        counts = memoryview(array("I", [1]) * count) if samples is None else lower_halves(samples)
+        return Rows(key, time, counts, weight, ascending(count), ascending(count), 0)
     last = max(time)
 
     def grouped(parts: int) -> tuple[int, Pairs, memoryview]:
@@ -72,7 +74,7 @@ def merged(key: memoryview, time: memoryview, weight: memoryview, most: int) -> 
     return Rows(
         pairs.low(),
         start,
-        lower_halves(sums(row, None, len(pairs))),
+        lower_halves(sums(row, samples, len(pairs))),
         sums(row, weight, len(pairs)),
         first_of(row, len(pairs)),
         row,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undwarf.views.data.types import DataTypes
 
 _SETTINGS = (
+    "SET enable_progress_bar = false",
     "SET temp_directory = ''",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
@@ -88,7 +89,7 @@ class Database:
             cursor = self._connection.execute(self._query)
             columns = cursor.description or []
         return Result(
-            _distinct([column[0] for column in columns]), [str(column[1]) for column in columns], _rows(cursor)
+            distinct_names([column[0] for column in columns]), [str(column[1]) for column in columns], rows_of(cursor)
         )
 
     def relation(self) -> Any:
@@ -97,7 +98,7 @@ class Database:
             return self._connection.sql(self._query)
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """The names; equal ones are numbered, as in ``recording``, ``recording_2``."""
     found: dict[str, None] = {}
     for name in names:
@@ -109,7 +110,8 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
+def rows_of(cursor: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows of a cursor, as they are read."""
     with explained():
         while batch := cursor.fetchmany(_ROWS):
             yield from batch
@@ -139,7 +141,7 @@ def _table(description: TableDescription, sources: Sequence[Source]) -> Table:
         return Table(with_recording(description), lambda: iter(()))
     parts: list[Part] = []
     offsets: dict[str, int] = {}
-    for name, source in zip(_distinct(source.name for source in sources), sources, strict=True):
+    for name, source in zip(distinct_names(source.name for source in sources), sources, strict=True):
         parts.append(Part(name, lambda source=source: _of(source, description), dict(offsets)))  # type: ignore[misc]
         for numbered, count in _counts(source, description).items():
             offsets[numbered] = offsets.get(numbered, 0) + count

@@ -1,0 +1,1 @@
+from undwarf.profile.grouping cimport Pairs

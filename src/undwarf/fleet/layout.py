@@ -1,0 +1,119 @@
+"""The layout of a store: its tables, their columns, where their files are. docs/reference/fleet-layout.md describes it.
+
+Ids are hashes of 16 bytes. As a logical type they have none: DuckDB, polars and Spark read them as bytes, and join and
+group by them; of UUIDs, which would be as fast, Spark reads no columns, and DuckDB hands them to Arrow as texts.
+Integers are signed, since Spark reads unsigned ones of 64 bits as decimal numbers. Times are UTC without saying so:
+DuckDB computes with times that name their zone only if it can load an extension.
+"""
+
+import re
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from undwarf.errors import UnreadableInput, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+VERSION = 1
+FORMAT = "undwarf-fleet"
+ID_BYTES = 16
+PARTITIONED = ("samples", "stacks", "frames", "images", "types", "recordings")
+"""Tables with a folder for each day, and in it for each service."""
+TABLES = (*PARTITIONED, "symbols")
+_PATH = re.compile(
+    r"(?P<table>[a-z]+)(?:/day=(?P<day>\d{4}-\d\d-\d\d)/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
+)
+COMMIT = re.compile(r"[0-9a-f]{32}\.json")
+"""Names of files in ``commits``."""
+MOST_TEXT = 255
+"""Characters of a label."""
+
+
+class Partition(NamedTuple):
+    """A table, and of those with partitions the day, as in 2026-11-28, and the service; else these are empty."""
+
+    table: str
+    day: str = ""
+    service: str = ""
+
+    def path(self, name: str) -> str:
+        """The path in the store of a file of this partition. ``name`` is a hash as 32 hexadecimal digits."""
+        if self.table not in PARTITIONED:
+            return f"{self.table}/{name}.parquet"
+        return f"{self.table}/day={self.day}/service={encoded(self.service)}/{name}.parquet"
+
+
+def encoded(service: str) -> str:
+    """A service's name as part of a path: what is neither a letter, a digit nor one of ``-._~`` is percent-encoded, as
+    Hive does, of a name of dots alone the first one too."""
+    text = quote(service, safe="")
+    return "%2E" + text[1:] if not text.strip(".") else text
+
+
+def partition_of(path: str) -> Partition:
+    """The partition of a file by its path in the store. Raises UnreadableInput for a path that no file of a store has,
+    such as one that leaves it."""
+    found = _PATH.fullmatch(path)
+    if found is not None:
+        table, day, service = found["table"], found["day"] or "", unquote(found["service"] or "")
+        partition = Partition(table, day, service)
+        if table in TABLES and (table in PARTITIONED) == bool(day) and partition.path(found["name"]) == path:
+            return partition
+    raise UnreadableInput("the store is damaged", f"{path[:200]!r} is no name of a file of a store")
+
+
+def checked_label(name: str, value: str) -> str:
+    """A label's value. Raises UsageError if it is no text of 1 to 255 printable characters."""
+    if not 0 < len(value) <= MOST_TEXT or not value.isprintable():
+        raise UsageError(f"{value[:80]!r} is no value of the label {name}", "it has 1 to 255 printable characters")
+    return value
+
+
+def checked_day(text: str) -> str:
+    """A day as in 2026-11-28. Raises UsageError for anything else."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise UsageError(f"{text!r} is no day", "", "give a day of UTC, as in 2026-11-28") from None
+
+
+@cache
+def schema(table: str) -> "pyarrow.Schema":
+    """The columns of a table; ``day`` and ``service`` are in the paths of its files."""
+    import pyarrow as pa
+
+    id_, text, name = pa.binary(ID_BYTES), pa.string(), pa.dictionary(pa.int32(), pa.string())
+    when = pa.timestamp("us")
+    event = pa.struct(
+        {"name": text, "packed": pa.bool_(), "chains": pa.bool_(), "unit": text, "group": pa.int32()}.items()
+    )
+    inlined = pa.struct({"name": text, "file": text, "line": pa.int32()}.items())
+    columns: dict[str, dict[str, Any]] = {
+        "samples": {
+            "recording": id_, "host": name, "release": name, "container": name, "pod": name, "time": when,
+            "pid": pa.int32(), "tid": pa.int32(), "cpu": pa.int32(), "comm": name, "event": name,
+            "period": pa.int64(), "stack": id_, "stop": name, "stop_image": id_,
+        },
+        "stacks": {"id": id_, "frames": pa.list_(pa.field("element", id_))},
+        "frames": {
+            "id": id_, "image": id_, "code_offset": pa.int64(), "name": text, "is_return": pa.bool_(),
+            "provenance": name,
+        },
+        "images": {"id": id_, "name": text, "path": text, "build_id": text, "kind": name, "problem": text},
+        "types": {"frame": id_, "type": text, "member": text, "member_offset": pa.int64(), "access": name},
+        "recordings": {
+            "id": id_, "host": text, "release": text, "started": when, "ended": when, "samples": pa.int64(),
+            "lost": pa.int64(), "bytes": pa.int64(), "osrelease": text, "arch": text, "stack_dump": pa.int32(),
+            "stitched": pa.bool_(), "recorder": text, "unwind_order": pa.list_(pa.field("element", text)),
+            "events": pa.list_(pa.field("element", event)), "labels": pa.map_(text, text),
+            "damage": pa.map_(text, pa.int64()),
+        },
+        "symbols": {
+            "frame": id_, "name": text, "start": pa.int64(), "unnamed": pa.bool_(),
+            "inlined": pa.list_(pa.field("element", inlined)),
+        },
+    }  # fmt: skip  # a table
+    return pa.schema(columns[table].items())

@@ -1,0 +1,144 @@
+"""Tables of several files as one: rows that are the same are there once, in an order that depends on nothing else.
+
+Merging is associative: however the files are grouped and in whatever order they come, the result is the same.
+"""
+
+import zlib
+from array import array
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from undwarf.column import zeros
+from undwarf.errors import UnreadableInput
+from undwarf.fleet.columns import arrow, numbers, words
+from undwarf.fleet.kernels.stack_lists import lengths, numbered, tree_of_lists
+from undwarf.fleet.layout import schema
+from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import take
+from undwarf.profile.stack_order import depth_first
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SAMPLE_ORDER = (
+    "host", "time", "cpu", "pid", "tid", "recording", "event", "stack", "period", "comm", "stop", "stop_image",
+    "container", "pod", "release",
+)  # fmt: skip  # a list of columns
+_KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "symbols": "frame"}
+
+
+def read_table(name: str, contents: bytes, limits: Limits = DEFAULT) -> "pyarrow.Table":
+    """The rows of a file. Raises UnreadableInput if it has other columns than the layout, or too much in them: a few
+    bytes may stand for any number of equal values."""
+    pa = arrow()
+    kinds = schema(name)
+    try:
+        file = pa.parquet.ParquetFile(pa.BufferReader(contents))
+        about = file.metadata
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+        size = sum(group.total_byte_size for group in groups)
+        if values > limits.store_values or size > 16 * limits.store_values:
+            why = f"a file of {name} has more than {limits.store_values:,} values"
+            raise UnreadableInput("the store is damaged", why, "raise the limit if it is genuine")
+        found = file.read()
+        # Readers may know dictionaries as plain texts, and the other way round.
+        return pa.table([found[field.name].cast(field.type) for field in kinds], schema=kinds)
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise UnreadableInput("the store is damaged", f"a file of {name} cannot be read: {error}") from None
+
+
+def of_hosts(rows: "pyarrow.Table", part: int, parts: int) -> "pyarrow.Table":
+    """The samples of those hosts that belong to a part, which a hash of their name says."""
+    if parts == 1:
+        return rows
+    pa = arrow()
+    hosts = pa.compute.unique(rows["host"]).to_pylist()
+    chosen = [host for host in hosts if zlib.crc32((host or "").encode()) % parts == part]
+    return rows.filter(pa.compute.is_in(rows["host"].cast(pa.string()), pa.array(chosen, pa.string())))
+
+
+def merged(
+    name: str, tables: "Sequence[pyarrow.Table]", without: Collection[bytes] = (), limits: Limits = DEFAULT
+) -> "pyarrow.Table":
+    """The rows of all tables of one name; ``without`` those of samples of these recordings."""
+    pa = arrow()
+    rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    if name == "samples":
+        if without:
+            others = pa.array(sorted(without), pa.binary(16))
+            rows = rows.filter(pa.compute.invert(pa.compute.is_in(rows["recording"], others)))
+        return _sorted(rows, [(column, "ascending") for column in _SAMPLE_ORDER])
+    if name == "types":
+        rows = rows.group_by(rows.column_names).aggregate([])
+        return _sorted(rows, [(column, "ascending") for column in rows.column_names])
+    key = _KEYS[name]
+    rows = _best(name, rows, key)
+    if name == "stacks":
+        return rows.take(numbers(_by_place(rows, limits)))
+    return rows
+
+
+def _best(name: str, rows: "pyarrow.Table", key: str) -> "pyarrow.Table":
+    """One row of each key, in the order of keys; of rows that differ the one that says most."""
+    pa = arrow()
+    order = [(key, "ascending")]
+    if name == "images":
+        # An image that was found somewhere has no problem.
+        order.append(("problem", "ascending"))
+    elif name == "symbols":
+        rows = rows.append_column("lines", pa.compute.list_value_length(rows["inlined"]))
+        order += [("unnamed", "ascending"), ("lines", "descending"), ("name", "ascending"), ("start", "ascending")]
+    rows = _sorted(rows, order)
+    if name == "symbols":
+        rows = rows.drop_columns("lines")
+    _number, first = numbered(words(rows[key], name))
+    return rows.take(numbers(first))
+
+
+def _sorted(rows: "pyarrow.Table", order: list[tuple[str, str]]) -> "pyarrow.Table":
+    """The rows in this order."""
+    pa = arrow()
+    plain = pa.table(
+        {
+            column: rows[column].cast(pa.string()) if pa.types.is_dictionary(rows[column].type) else rows[column]
+            for column, _way in order
+        }
+    )
+    return rows.take(pa.compute.sort_indices(plain, sort_keys=order))
+
+
+def _by_place(rows: "pyarrow.Table", limits: Limits) -> memoryview:
+    """Row numbers (I) of stacks, sorted by id, so that those which share callers are beside each other: compressed,
+    they take a fourth less."""
+    starts, frames = lists(rows["frames"], limits)
+    number, _first = numbered(frames)
+    parent, frame, nodes = tree_of_lists(starts, number)
+    _depth, position, _last, _again = depth_first(parent, frame, len(number))
+    pa = arrow()
+    places = numbers(take(position, nodes)) if len(nodes) else pa.array([], pa.uint32())
+    order = pa.compute.sort_indices(places).cast(pa.uint32())
+    found = zeros("I", len(order))
+    if len(order):
+        found.cast("B")[:] = memoryview(order.buffers()[1]).cast("B")[: 4 * len(order)]
+    return found
+
+
+def lists(column: Any, limits: Limits = DEFAULT) -> "tuple[memoryview[int], memoryview[int]]":
+    """(starts (i), hashes (Q, two words each)) of a column of lists of frames. Raises UnreadableInput for lists that no
+    stack has: empty, null or too long."""
+    pa = arrow()
+    if isinstance(column, pa.ChunkedArray):
+        if not column.num_chunks:
+            return zeros("i", 1), zeros("Q", 0)
+        column = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    if not len(column):
+        return zeros("i", 1), zeros("Q", 0)
+    offsets = memoryview(column.buffers()[1]).cast("B")[4 * column.offset : 4 * (column.offset + len(column) + 1)]
+    starts = offsets.cast("i")
+    least, most = lengths(starts)
+    if column.null_count or not 0 < least <= most <= limits.store_depth:
+        raise UnreadableInput("the store is damaged", f"a stack has no frames, or more than {limits.store_depth:,}")
+    if starts[0]:
+        starts = memoryview(array("i", [start - starts[0] for start in starts]))
+    return starts, words(column.flatten(), "a stack")

@@ -1,0 +1,215 @@
+"""The symbol store: names, inlined functions and lines of frames in files, found once for the whole fleet.
+
+A frame is known by the build-id of its file and the offset in it, and any machine that has the file can name it. Code
+that only the recorded machine knows, as the kernel's and what a compiler made at run time, was named when its recording
+was taken.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from undwarf.errors import ElfError, UndwarfError
+from undwarf.fleet.columns import hashes, parquet
+from undwarf.fleet.compaction import Merge, merge
+from undwarf.fleet.database import Database
+from undwarf.fleet.engine import Workers, run
+from undwarf.fleet.ingest import Reading
+from undwarf.fleet.layout import Partition
+from undwarf.fleet.merging import merged
+from undwarf.fleet.store import Contents, DataFile, Store
+from undwarf.fleet.symbol_rows import symbol_rows
+from undwarf.images import Finder, ImageStore
+from undwarf.limits import DEFAULT
+from undwarf.perfdata.records import FileIdentity
+
+if TYPE_CHECKING:
+    from undwarf.elf import ElfFile
+
+_MISSING = """
+SELECT i.name, i.build_id, list(f.id ORDER BY f.id) AS frames, list(f.code_offset ORDER BY f.id) AS offsets
+FROM (SELECT id, any_value(image) AS image, any_value(code_offset) AS code_offset FROM frames WHERE name IS NULL
+      GROUP BY id) AS f
+ANTI JOIN (FROM symbols) AS s ON f.id = s.frame
+JOIN (SELECT id, any_value(name) AS name, any_value(build_id) AS build_id FROM images GROUP BY id) AS i
+  ON f.image = i.id
+WHERE i.build_id <> ''
+GROUP BY ALL ORDER BY ALL
+"""
+_MOST_BUILD_ID = 64
+"""Hexadecimal digits."""
+
+
+class MissingImage(NamedTuple):
+    """A file of which frames have no names: its path as recorded, its build-id as hexadecimal digits, hashes and
+    offsets in the file of the frames."""
+
+    name: str
+    build_id: str
+    frames: tuple[bytes, ...]
+    offsets: tuple[int, ...]
+
+
+class Naming(NamedTuple):
+    """Images to name, where their files are looked for, and files that are given."""
+
+    store: Store
+    images: tuple[MissingImage, ...]
+    reading: Reading
+    files: tuple[str, ...] = ()
+
+
+class Named(NamedTuple):
+    """The file of names that was written, None without any; how many frames have names now; by path the reason why
+    others have none."""
+
+    file: DataFile | None
+    frames: int
+    problems: tuple[tuple[str, str], ...]
+
+
+def missing(store: Store, contents: Contents | None = None) -> list[MissingImage]:
+    """The images of which frames have no names, by path."""
+    database = Database(store, contents=contents, tables=("frames", "images", "symbols"))
+    try:
+        rows = database.arrow(_MISSING).to_pylist()
+    finally:
+        database.close()
+    return [
+        MissingImage(row["name"] or "", row["build_id"], tuple(row["frames"]), tuple(row["offsets"]))
+        for row in rows
+        if _is_build_id(row["build_id"])
+    ]
+
+
+def _is_build_id(text: str) -> bool:
+    return len(text) <= _MOST_BUILD_ID and len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
+
+
+def add(
+    store: Store,
+    workers: Workers,
+    reading: Reading,
+    files: Sequence[str] = (),
+    done: Callable[[int, int], None] | None = None,
+) -> Named:
+    """Name the frames that have no names, of those images whose files are found or given. What is known is not looked
+    up again. Raises UndwarfError for given files that cannot be read."""
+    for path in files:
+        _opened(path)
+    contents = store.contents()
+    # An image is one task: its symbols and its debugging information are read once.
+    tasks = [Naming(store, (image,), reading, tuple(files)) for image in missing(store, contents)]
+    outcomes = run(name_images, tasks, workers, done)
+    made, problems, frames = [], [], 0
+    for outcome in outcomes:
+        if outcome.made is None:
+            problems.append((outcome.given.images[0].name, str(outcome.error)))
+            continue
+        problems += outcome.made.problems
+        frames += outcome.made.frames
+        if outcome.made.file is not None:
+            made.append(outcome.made.file)
+    if made:
+        (joined,) = run(merge, [Merge(store, Partition("symbols"), tuple(made))], workers)
+        if joined.made is None:
+            raise joined.error or UndwarfError("names cannot be merged")
+        store.commit([joined.made])
+    return Named(None, frames, tuple(problems))
+
+
+def name_images(work: Naming) -> Named:
+    """Write the names of some images' frames to a file of the store, which no commit lists yet."""
+    given = _GivenFiles(work.files) if work.files else None
+    reading = work.reading
+    debuginfod = None
+    if reading.debuginfod:
+        from undwarf.images.debuginfod import Debuginfod, Settings
+
+        debuginfod = Debuginfod(Settings.from_environment(limits=DEFAULT), limits=DEFAULT)
+    finder = Finder(
+        symfs=reading.symfs or "", debug_dirs=(*reading.debug_dirs, "/usr/lib/debug"), debuginfod=debuginfod
+    )
+    finder.mapped = given
+    try:
+        rows, problems = [], []
+        for image in work.images:
+            found, problem = _names(image, finder)
+            if found is not None:
+                rows.append(found)
+            if problem:
+                problems.append((image.name, problem))
+    finally:
+        if debuginfod is not None:
+            debuginfod.close()
+    if not rows:
+        return Named(None, 0, tuple(problems))
+    table = merged("symbols", rows)
+    file = work.store.put(Partition("symbols"), parquet("symbols", table), table.num_rows)
+    return Named(file, table.num_rows, tuple(problems))
+
+
+def _names(image: MissingImage, finder: Finder) -> tuple[Any, str]:
+    """(the rows of an image's frames, why some have no name)."""
+    from undwarf.symbols.inlines import ImageLines, find_inlines
+    from undwarf.symbols.resolver import Resolver
+
+    identity = FileIdentity(bytes.fromhex(image.build_id), 0, 0, 0, 0)
+    store = ImageStore([b"", image.name.encode("utf-8", "surrogateescape")], [identity], finder=finder)
+    found = store.image((1, 0))
+    if found.elf is None:
+        return None, found.problem or "no such file"
+    stated = [found.address_of_offset(offset) for offset in image.offsets]
+    known = [number for number, address in enumerate(stated) if address is not None]
+    if not known:
+        return None, "the file has none of the code: a debug file without its binary"
+    addresses = memoryview(array("Q", [stated[number] or 0 for number in known]))
+    numbers = memoryview(array("I", [found.number] * len(known)))
+    functions = Resolver(store).resolve(numbers, addresses)
+    inlines = find_inlines(store, numbers, addresses, ImageLines(store))
+    ids = hashes(memoryview(b"".join(image.frames[number] for number in known)).cast("Q"))
+    rows = symbol_rows(
+        ids,
+        memoryview(array("I", range(len(known)))),
+        [functions.name[number] for number in functions.number],
+        [functions.address[number] for number in functions.number],
+        [bool(functions.unnamed[number]) for number in functions.number],
+        inlines,
+    )
+    left = len(stated) - len(known)
+    return rows, f"{left:,} frames are in no part of the file" if left else ""
+
+
+class _GivenFiles:
+    """Files that the user gives, found by build-id whatever path is recorded."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._by_build_id: dict[bytes, ElfFile] = {}
+        for path in paths:
+            elf = _opened(path)
+            self._by_build_id[elf.build_id] = elf
+
+    def file(self, path: str, build_id: bytes, place: object) -> "ElfFile | None":
+        """The file with a build-id."""
+        return self._by_build_id.get(build_id)
+
+    def fits(self, elf: "ElfFile", path: str, build_id: bytes, place: object) -> bool:
+        """Files without a build-id are never looked for."""
+        return False
+
+    def remains(self, path: str, build_id: bytes, place: object) -> None:
+        """Nothing but files."""
+        return
+
+    def root(self) -> str:
+        """Of this machine."""
+        return ""
+
+
+def _opened(path: str) -> "ElfFile":
+    from undwarf.elf import ElfFile
+
+    elf = ElfFile.open(path)
+    if not elf.build_id:
+        raise ElfError(f"cannot use {path}", "it has no build-id", "link it with --build-id")
+    return elf

@@ -1,0 +1,211 @@
+"""Workers that die, clients that die: the store is as if nothing had happened."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.fleets import READING, RECORDINGS, files_of, take, write_host
+
+from undwarf.fleet.compaction import compact
+from undwarf.fleet.engine import LocalWorkers, Lost, Outcome, Workers, run, workers
+from undwarf.fleet.ingest import Chunk, Taken, chunks, given, ingest_all, ingest_chunk
+from undwarf.fleet.store import Store
+from undwarf.fleet.symbols import add
+
+TESTS = str(Path(__file__).parents[2])
+
+
+def squared(number: int) -> int:
+    return number * number
+
+
+def deadly(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def deadly_once(path: str) -> str:
+    """Kills its worker unless the file is there, which it makes before."""
+    if not os.path.exists(path):
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path
+
+
+def failing(number: int) -> int:
+    raise ValueError(f"no {number}")
+
+
+def values(outcomes: "list[Outcome[int, int]]") -> list[object]:
+    return [outcome.made if outcome.error is None else type(outcome.error) for outcome in outcomes]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_results_are_in_the_order_of_inputs(count: int) -> None:
+    with workers(count) as here:
+        assert values(run(squared, range(7), here)) == [0, 1, 4, 9, 16, 25, 36]
+        assert values(run(failing, [1], here)) == [ValueError]
+
+
+def test_an_input_that_kills_workers_is_lost_and_the_others_are_not() -> None:
+    with workers(2) as here:
+        assert values(run(deadly, range(6), here)) == [0, 1, 2, Lost, 4, 5]
+
+
+def test_a_worker_that_dies_once_does_not_matter(tmp_path: Path) -> None:
+    paths = [str(tmp_path / str(number)) for number in range(2)]
+    with workers(1) as here:
+        assert [outcome.made for outcome in run(deadly_once, paths, here)] == paths
+
+
+def killing(chunk: Chunk) -> list[Taken]:
+    """Takes a chunk, and kills the worker at a recording of that name."""
+    if any("deadly" in source.path for source in chunk.sources):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ingest_chunk(chunk)
+
+
+def test_a_recording_that_kills_workers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(str(tmp_path / "store"))
+    paths = [write_host(tmp_path / f"{name}.data", name) for name in ("one", "deadly", "two")]
+    monkeypatch.setattr("undwarf.fleet.ingest.ingest_chunk", killing)
+    with workers(1) as here:
+        taken = ingest_all(chunks(store, given(paths, {}), READING), here)
+    assert [(Path(one.path).stem, one.samples, bool(one.problem)) for one in taken] == [
+        ("deadly", 0, True),
+        ("one", 50, False),
+        ("two", 50, False),
+    ]
+
+
+def recordings(folder: Path) -> list[str]:
+    return [*RECORDINGS, *(write_host(folder / f"{number}.data", f"host-{number}") for number in range(5))]
+
+
+def finished(store: Store, paths: list[str], where: Workers) -> dict[str, bytes]:
+    """The files of a store after all recordings are taken, named and compacted."""
+    ingest_all(chunks(store, given(paths, {}), READING, 2), where)
+    add(store, where, READING)
+    compact(store, where, grace=0)
+    return files_of(store)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, bytes]]:
+    """Recordings, and the files of a store of them."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    paths = recordings(folder)
+    store = Store(str(folder / "store"))
+    take(store, paths)
+    compact(store, LocalWorkers(0), grace=0)
+    return paths, files_of(store)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_the_store_is_the_same_however_many_workers(
+    count: int, tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
+) -> None:
+    paths, expected = undisturbed
+    with workers(count) as here:
+        assert finished(Store(str(tmp_path)), paths, here) == expected
+
+
+CLIENT = """
+import sys
+from tests.support.fleets import READING
+from undwarf.fleet.engine import workers
+from undwarf.fleet.ingest import chunks, given, ingest_all
+from undwarf.fleet.store import Store
+if __name__ == "__main__":
+    _self, address, *paths = sys.argv
+    with workers(2) as here:
+        print("started", flush=True)
+        ingest_all(chunks(Store(address), given(paths, {}), READING, 1), here)
+"""
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("victim", ["client", "worker"])
+@pytest.mark.parametrize("commits", [0, 3])
+def test_kill_9_in_the_middle(
+    victim: str, commits: int, tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
+) -> None:
+    paths, expected = undisturbed
+    store = Store(str(tmp_path / "store"))
+    program = tmp_path / "client.py"
+    program.write_text(CLIENT)
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    command = [sys.executable, str(program), store.address, *paths]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as client:
+        assert client.stdout is not None
+        client.stdout.readline()
+        deadline = time.monotonic() + 60
+        found: list[int] = []
+        while time.monotonic() < deadline and (len(store.found("commits")) < commits or len(found) < 3):
+            found = children(client.pid)
+            time.sleep(0.01)
+        assert len(found) >= 3, "two workers and what watches over their resources"
+        for pid in [client.pid] if victim == "client" else found[1:2]:
+            os.kill(pid, signal.SIGKILL)
+        status = client.wait(timeout=120)
+    assert status == (-signal.SIGKILL if victim == "client" else 0)
+    assert finished(store, paths, LocalWorkers(0)) == expected
+
+
+@contextmanager
+def cluster(folder: Path, count: int) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """A scheduler of Dask with some workers, each a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    file = folder / "scheduler.json"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *options: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.{name}", "--no-dashboard", "--scheduler-file", str(file)]
+        silent = subprocess.DEVNULL
+        started.append(subprocess.Popen([*command, *options], env=environment, stdout=silent, stderr=silent))
+
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        for _worker in range(count):
+            start("dask_worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
+        deadline = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"], started[1:]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_dask_workers_make_the_same_store_though_one_is_killed(
+    tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
+) -> None:
+    paths, expected = undisturbed
+    store = Store(str(tmp_path / "store"))
+    killed = []
+
+    with cluster(tmp_path, 2) as (address, processes), workers(dask=address) as there:
+
+        def done(ready: int, _all: int) -> None:
+            if not killed and ready >= 2:
+                killed.append(processes[0].pid)
+                processes[0].kill()
+
+        taken = ingest_all(chunks(store, given(paths, {}), READING, 1), there, done)
+        assert not [one for one in taken if one.problem]
+        add(store, there, READING)
+        compact(store, there, grace=0)
+    assert killed
+    assert files_of(store) == expected

@@ -1,0 +1,186 @@
+"""Reports of a store are those of its recordings."""
+
+import io
+from pathlib import Path
+
+import pytest
+from tests.support.fleets import BUILD_ID, READING, RECORDINGS, SHIPPED, rows, take, write_host
+
+from undwarf.api import open_recording
+from undwarf.errors import NothingUsable, UnreadableInput
+from undwarf.fleet.compaction import compact
+from undwarf.fleet.database import Database
+from undwarf.fleet.engine import LocalWorkers
+from undwarf.fleet.span import Span, parse
+from undwarf.fleet.store import Store
+from undwarf.fleet.stored_profile import Stored, stored_profile
+from undwarf.fleet.symbols import add, missing
+from undwarf.limits import DEFAULT
+from undwarf.outputs import report, report_json
+from undwarf.profile.model import Profile
+from undwarf.serve.page_parts import Described, PageParts
+from undwarf.views.report import compute_report
+
+
+def stored(store: Store, span: Span | None = None, **options: bool) -> Stored:
+    database = Database(store, span)
+    try:
+        return stored_profile(database, ids=("pid", "tid", "cpu"), **options)
+    finally:
+        database.close()
+
+
+def texts(profile: Profile, keys: tuple[str, ...], dump: int, groups: tuple[tuple[int, ...], ...]) -> str:
+    """The whole report, in words and as JSON, with both trees."""
+    sink = io.StringIO()
+    for graph in ("caller", "callee"):
+        options = report.ReportOptions(keys, graph=graph, percent_limit=0, tree_limit=0, show_samples=True)
+        found = compute_report(profile, keys, graph=graph, min_share=0, groups=groups, dump=dump)
+        report.write(found, sink, options)
+        report_json.write(found, sink, options)
+    return sink.getvalue()
+
+
+def groups_of(opened: object) -> tuple[tuple[int, ...], ...]:
+    header = opened.header  # type: ignore[attr-defined]
+    return tuple(tuple(range(leader, leader + members)) for _name, leader, members in header.groups if members > 1)
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: Path(path).stem)
+@pytest.mark.parametrize("keys", [("comm", "dso", "sym"), ("pid", "tid", "cpu", "event", "sym", "srcline")])
+def test_the_report_of_one_recording_is_the_same(path: str, keys: tuple[str, ...], tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    take(store, [path])
+    lines = "srcline" in keys
+    with open_recording(
+        path, format="perf.data", symfs=READING.symfs, kallsyms=READING.kallsyms, cache=False
+    ) as opened:
+        expected = texts(opened.profile(lines=lines), keys, opened.stack_dump, groups_of(opened))
+        lost = opened.records.lost
+    found = stored(store, lines=lines)
+    assert texts(found.profile, keys, found.stack_dump, found.groups) == expected
+    assert found.lost == lost
+    assert len(expected) > 500
+
+
+def test_without_inlined_functions_too(tmp_path: Path) -> None:
+    path = str(SHIPPED / "words.data")
+    store = Store(str(tmp_path))
+    take(store, [path])
+    with open_recording(path, format="perf.data", symfs=READING.symfs, cache=False) as opened:
+        expected = texts(opened.profile(inline=False), ("sym",), opened.stack_dump, ())
+    assert texts(stored(store, inline=False).profile, ("sym",), opened.stack_dump, ()) == expected
+
+
+def test_a_flame_graph_is_the_same_each_time_and_counts_samples(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    take(store, RECORDINGS)
+    pages = []
+    for _run in range(2):
+        parts = PageParts(Described("fleet", 0), stored(store, ordered=True).profile, "fleet")
+        pages.append(parts.for_file(types=False)["profile"])
+    assert pages[0] == pages[1]
+    assert [(sum(parts.page.part.columns["row_count"]),)] == rows(store, "SELECT count(*) FROM samples")
+
+
+def test_recordings_are_added_up(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / f"{n}.data", f"host-{n}", samples=30 * n) for n in (1, 2, 3)], size=1)
+    for _state in ("many files", "compacted"):
+        found = stored(store)
+        assert (found.profile.samples.columns.total, found.recordings, found.hosts) == (180, 3, 3)
+        assert sum(found.profile.samples.columns.period) == 180_000
+        compact(store, LocalWorkers(0), grace=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "samples"),
+    [
+        ("host=host-1", 30),
+        ("host=host-1|host-3", 120),
+        ("host=host-?", 180),
+        ("service=web", 180),
+        ("service=w*,team=red", 180),
+        ("2026-11-28", 180),
+        ("2026-11-28T00:00:00.995..2026-11-28T00:00:01,host=host-3", 5),
+        ("..2026-11-27", 0),
+        ("team=blue", 0),
+        ("host=[h]ost-1", 0),
+        ("host=host-1' OR true --", 0),
+    ],
+)
+def test_a_span_chooses_samples(text: str, samples: int, tmp_path: Path) -> None:
+    import os
+
+    store = Store(str(tmp_path / "store"))
+    paths = [write_host(tmp_path / f"{n}.data", f"host-{n}", samples=30 * n) for n in (1, 2, 3)]
+    for path in paths:
+        os.utime(path, (1_795_824_001, 1_795_824_001))
+    take(store, paths, service="web", team="red")
+    if samples:
+        assert stored(store, parse(text)).profile.samples.columns.total == samples
+    else:
+        with pytest.raises(NothingUsable, match="is in the span"):
+            stored(store, parse(text))
+
+
+def test_files_that_are_missing_are_listed_and_can_be_given_later(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    take(store, [str(SHIPPED / "words.data")], names=False)
+    assert "demo/words" in {image.name.partition("/")[2] for image in missing(store)}
+    assert "count_word" not in stored(store).profile.functions.name
+    named = add(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")])
+    assert named.frames > 0
+    assert "count_word" in stored(store).profile.functions.name
+    assert "/demo/words" not in {image.name for image in missing(store)}
+    assert not add(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")]).frames
+
+
+def test_frames_of_missing_files_are_unknown(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / "one.data", "one")])
+    (image,) = missing(store)
+    assert (image.name, image.build_id, len(image.frames)) == ("/srv/server", BUILD_ID, 5)
+    assert stored(store).profile.functions.name == ["[unknown]"]
+
+
+def test_samples_without_their_stacks_are_an_error(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / "one.data", "one")])
+    contents = store.contents()
+    store.commit(
+        [file for where, files in contents.partitions.items() if where.table != "stacks" for file in files],
+        [commit.name for commit in contents.commits],
+    )
+    with pytest.raises(UnreadableInput, match="stacks that are not there"):
+        stored(store)
+
+
+def test_what_is_read_at_once_is_bounded(tmp_path: Path) -> None:
+    paths = [write_host(tmp_path / f"{n}.data", f"host-{n}") for n in range(2)]
+    take(Store(str(tmp_path / "store")), paths, size=1)
+    few = Store(str(tmp_path / "store"), DEFAULT._replace(store_values=10))
+    with pytest.raises(UnreadableInput, match="stacks have more than 10 values"):
+        stored(few)
+    with pytest.raises(UnreadableInput, match="has more than 10 values"):
+        compact(few, LocalWorkers(0), grace=0)
+    with pytest.raises(UnreadableInput, match="more than 2"):
+        stored(Store(str(tmp_path / "store"), DEFAULT._replace(store_depth=2)))
+
+
+def test_files_with_other_columns_are_an_error(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / "one.data", "one")])
+    (stacks,), (frames,) = store.contents().files("stacks"), store.contents().files("frames")
+    store.write(stacks.path, store.read(frames.path))
+    with pytest.raises(UnreadableInput, match="cannot read"):
+        stored(store)
+
+
+def test_files_that_are_no_parquet_are_an_error(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    take(store, [write_host(tmp_path / "one.data", "one")])
+    for file in store.contents().files("stacks"):
+        store.write(file.path, b"PAR1" + bytes(40) + b"PAR1")
+    with pytest.raises(UnreadableInput, match="cannot read"):
+        stored(store)
