@@ -6,7 +6,7 @@ import pytest
 from tests.support.page_browsers import CHROME, DRIVER, FIREFOX, Browser, Chromium, Firefox
 
 
-@pytest.fixture(scope="session", params=["chromium", "firefox"])
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
 def page_browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     """Each browser that this machine has."""
     pytest.importorskip("selenium", reason="selenium is not installed")

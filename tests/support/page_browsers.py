@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,7 +143,9 @@ class Firefox:
             "--profile",
             self._folder.name,
         ]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self._log = Path(self._folder.name) / "log"
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
         address = self._address()
         self._socket = websocket.create_connection(f"{address}/session", timeout=30, suppress_origin=True)
         self._last = 0
@@ -154,21 +155,14 @@ class Firefox:
         self.resize(1300, 850)
 
     def _address(self) -> str:
-        found: list[str] = []
-        ready = threading.Event()
-
-        def read() -> None:
-            for line in self._process.stderr or ():
-                match = re.search(r"BiDi listening on (ws://\S+)", line)
-                if match and not found:
-                    found.append(match[1])
-                    ready.set()
-
-        threading.Thread(target=read, daemon=True).start()
-        if not ready.wait(60):
-            self._process.kill()
-            raise RuntimeError("Firefox does not offer WebDriver BiDi")
-        return found[0]
+        ends = time.monotonic() + 60
+        while time.monotonic() < ends:
+            match = re.search(r"BiDi listening on (ws://\S+)", self._log.read_text(errors="replace"))
+            if match:
+                return match[1]
+            time.sleep(0.05)
+        self._process.kill()
+        raise RuntimeError("Firefox does not offer WebDriver BiDi")
 
     def send(self, method: str, values: dict[str, Any]) -> Any:
         """The result of a command."""
@@ -230,8 +224,6 @@ class Firefox:
             self._process.terminate()
         self._socket.close()
         self._process.wait(30)
-        if self._process.stderr:
-            self._process.stderr.close()
         self._folder.cleanup()
 
 
