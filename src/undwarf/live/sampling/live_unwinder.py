@@ -47,6 +47,9 @@ MAX_NODES = 250_000
 """Stack nodes above which all are dropped: their columns are copied in each round."""
 MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
+MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 20_000, 10_000
+"""Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
+together some 20 MB. A machine with 500 processes has half of the mappings when it starts."""
 INITIAL_IMAGES = 64
 """Images that the first walker can hold."""
 
@@ -116,6 +119,8 @@ class LiveUnwinder:
         )
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
+        self.decoded: list[Callable[[Samples, Sequence[int], Sideband], None]] = []
+        """Called with the samples of each round, their order by time and its side band, before these are replayed."""
         self.renewed: list[Callable[[], None]] = []
         """Called when all stacks are dropped."""
         self._events = list(events)
@@ -161,6 +166,8 @@ class LiveUnwinder:
         order = sort_order(samples.time)
         sideband = build_sideband(decoder.columns)
         self._see_names()
+        for notify in self.decoded:
+            notify(samples, order, sideband)
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
         self._moved.reject_unproven()
         stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
@@ -236,33 +243,52 @@ class LiveUnwinder:
     def describe(self, encoder: RecordEncoder) -> bytes:
         """Records of the known processes, including ended ones whose last samples are still to come."""
         out = []
-        keys = self.replay.keys()
         for pid in self.replay.pids():
             threads = threads_of(pid) if pid > 0 else []
             if pid <= 0 or (self.replay.exited(pid) and not threads):
                 continue
-            for tid in threads or [pid]:
-                comm = self.replay.comm_of(tid)
-                if comm >= 0:
-                    out.append(encoder.comm(self.names[comm], pid, tid))
-            for start, end, offset, image, flags in self.replay.mappings_of(pid):
-                if flags & EXECUTABLE:
-                    name, identity = keys[image]
-                    file = self.identities[identity]
-                    out.append(
-                        encoder.mmap2(
-                            self.names[name],
-                            pid,
-                            pid,
-                            start,
-                            end - start,
-                            offset,
-                            build_id=file.build_id,
-                            device=(file.major, file.minor),
-                            inode=(file.inode, file.generation),
-                        )
-                    )
+            out += [self.describe_name(encoder, pid, tid) for tid in threads or [pid]]
+            out.append(self.describe_mappings(encoder, pid))
         return b"".join(out)
+
+    def describe_name(self, encoder: RecordEncoder, pid: int, tid: int, time: int = 0) -> bytes:
+        """The record of a thread's name, as of ``time`` (ns); empty if it is not known."""
+        comm = self.replay.comm_of(tid)
+        return encoder.comm(self.names[comm], pid, tid, time=time) if 0 <= comm < len(self.names) else b""
+
+    def describe_mappings(self, encoder: RecordEncoder, pid: int, time: int = 0) -> bytes:
+        """Records of a process's code, as of ``time`` (ns); empty if it has none."""
+        out = []
+        for start, end, offset, image, flags in self.replay.mappings_of(pid):
+            if flags & EXECUTABLE:
+                if image >= len(self.keys):
+                    self.keys += self.replay.keys()[len(self.keys) :]
+                name, identity = self.keys[image]
+                file = self.identities[identity]
+                out.append(
+                    encoder.mmap2(
+                        self.names[name],
+                        pid,
+                        pid,
+                        start,
+                        end - start,
+                        offset,
+                        build_id=file.build_id,
+                        device=(file.major, file.minor),
+                        inode=(file.inode, file.generation),
+                        time=time,
+                    )
+                )
+        return b"".join(out)
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether most of what it keeps is probably of processes and files that are gone: a new one is smaller."""
+        return (
+            self.replay.mappings.capacity() > MANY_MAPPINGS
+            or len(self.names) > MANY_NAMES
+            or self.replay.image_total() > MANY_IMAGES
+        )
 
     def close(self) -> None:
         """Store the tables' rows for the next run, and close the memory of processes."""
