@@ -18,6 +18,7 @@ from undwarf import __version__
 from undwarf.errors import UndwarfError, UsageError
 
 COMMANDS = {
+    "agent": "Record this machine all the time: whole stacks in small files, shipped to a store.",
     "addr2line": "Print the function, file and line of addresses in a binary.",
     "completion": "Print the completion script for a shell.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
@@ -36,10 +37,10 @@ COMMANDS = {
     "top": "Show the hot functions of running programs in the terminal.",
     "types": "Show which types and members the samples access.",
 }
-UNPAGED = ("record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+UNPAGED = ("agent", "record", "top", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
-    "Sample running programs": ("record", "top", "stack"),
+    "Sample running programs": ("record", "top", "stack", "agent"),
     "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion", "schema"),
@@ -316,7 +317,7 @@ def main(arguments: Any = None) -> None:
     _substitute_characters()
     warnings.showwarning = show_warning
     _buffer_output()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top", "agent"} & set(sys.argv[1:2]):
         # Commands that sample install their own handler when they start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -55,10 +55,11 @@ class Recorder:
         self.writer = self._writer(sink())
         self.after_round: Callable[[], None] = lambda: None
         """Called after each round, when its records are written."""
-        self.forewords: list[Callable[[Samples, Sequence[int], Sideband], bytes]] = []
-        """They give records that go before those of a round, when it is decoded and not unwound yet."""
-        self.see_round: Callable[[Round, LiveUnwinder], None] = lambda _done, _unwinder: None
-        """Called with each unwound round."""
+        self.forewords: list[Callable[[Samples, Sideband, Sequence[bytes]], bytes]] = []
+        """They give records that go before those of a round, from its samples, side band and names, when it is decoded
+        and not unwound yet."""
+        self.see_round: Callable[[Round, LiveUnwinder, dict[str, memoryview]], None] = lambda *_round: None
+        """Called with each unwound round, its unwinder and the columns of all stacks so far."""
         self._described: DescribedProcesses | None = None
         self._before: list[bytes] = []
         self._unwinder: LiveUnwinder | None = None
@@ -101,8 +102,10 @@ class Recorder:
         return unwinder
 
     def _decoded(self, samples: Samples, order: Sequence[int], sideband: Sideband) -> None:
-        described = [self._described.before] if self._described is not None else []
-        self._before = [foreword(samples, order, sideband) for foreword in (*described, *self.forewords)]
+        assert self._unwinder is not None
+        self._before = [foreword(samples, sideband, self._unwinder.names) for foreword in self.forewords]
+        if self._described is not None:
+            self._before.append(self._described.before(samples, order, sideband))
 
     def _renewed(self) -> None:
         if self._blocked is not None:
@@ -244,7 +247,8 @@ class Recorder:
         assert unwinder is not None
         for records in self._before:
             self.writer.write(records)
-        emitter.see(unwinder.stacks)
+        stacks = unwinder.stacks
+        emitter.see(stacks)
         emitter.restart()
         comms = [unwinder.names[done.comm[sample]] for sample in done.late]
         emitter.precede(names_of_the_late(self.sampler.events, done.samples, done.late, comms))
@@ -262,7 +266,7 @@ class Recorder:
         if self._blocked is not None:
             self._write_blocked()
         self.summary.samples += len(done.samples)
-        self.see_round(done, unwinder)
+        self.see_round(done, unwinder, stacks)
 
     def _write_blocked(self) -> None:
         assert self._blocked is not None

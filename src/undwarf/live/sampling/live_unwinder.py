@@ -47,6 +47,8 @@ MAX_NODES = 250_000
 """Stack nodes above which all are dropped: their columns are copied in each round."""
 MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
+GROWTH = 2
+"""How often its size after the last time it must have before it is compacted again."""
 MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 20_000, 10_000
 """Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
 together some 20 MB. A machine with 500 processes has half of the mappings when it starts."""
@@ -80,7 +82,8 @@ class LiveUnwinder:
 
     ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live``: continue stacks beyond their
     dump in the memory of the running process, ``infer``: also if it is not proven that it was the same at the time of
-    the sample. ``runtime`` keeps the run-time address of each frame. ``disk`` caches rows of unwind tables.
+    the sample. ``runtime`` keeps the run-time address of each frame. Snapshots of address spaces are compacted above
+    ``most_mappings``. ``disk`` caches rows of unwind tables.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class LiveUnwinder:
         infer: bool = True,
         switches: bool = False,
         runtime: bool = True,
+        most_mappings: int = MAX_SNAPSHOT_MAPPINGS,
         disk: Store | None = None,
         limits: Limits = DEFAULT,
     ) -> None:
@@ -135,6 +139,7 @@ class LiveUnwinder:
         for event in events:
             self._sample_types |= event.sample_type
         self._position = 0
+        self._most_mappings = most_mappings
         self._compacted_size = 0
         self._gone: set[int] = set()
         self._ones = zeros("B", 0)
@@ -336,7 +341,7 @@ class LiveUnwinder:
             for notify in self.renewed:
                 notify()
         size = self.replay.mappings.capacity()
-        if size > MAX_SNAPSHOT_MAPPINGS and size > 4 * self._compacted_size:
+        if size > self._most_mappings and size > GROWTH * self._compacted_size:
             # Samples of a process that has ended may still come: it is removed the next time.
             gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
             self.replay.compact(gone & self._gone)

@@ -21,7 +21,7 @@ from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
 from undwarf.live.sampling.dump_size import DumpSize
 from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Sizes, Target, sizes
-from undwarf.live.sampling.live_unwinder import LiveUnwinder
+from undwarf.live.sampling.live_unwinder import MAX_SNAPSHOT_MAPPINGS, LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
 from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
@@ -148,7 +148,7 @@ class Sampler:
             flags = event.flags | pe.USE_CLOCKID
             if number == tracking:
                 flags |= _SIDE_BAND
-                if self.walks:
+                if self.walks and settings.data:
                     flags |= pe.MMAP_DATA
                 if settings.cgroups:
                     flags |= pe.CGROUP
@@ -278,6 +278,8 @@ class Sampler:
         fields = SampleField.CALLCHAIN
         if settings.cgroups:
             fields |= SampleField.CGROUP
+        if not settings.idle:
+            flags |= pe.EXCLUDE_IDLE
         if event.type == TRACEPOINT:
             fields |= SampleField.RAW
         if event.type == BREAKPOINT or "fault" in event.name:
@@ -519,6 +521,7 @@ class Sampler:
             infer=self.settings.other_dumps,
             switches=self.off_cpu is not None,
             runtime=runtime,
+            most_mappings=self.settings.most_mappings or MAX_SNAPSHOT_MAPPINGS,
             disk=Store.from_environment(self.limits),
             limits=self.limits,
         )

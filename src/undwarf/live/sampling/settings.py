@@ -72,6 +72,12 @@ class Settings:
     """Most seconds between two rounds; 0: as is best for stacks that are deeper than their dump."""
     slower: Sequence[int] = ()
     """Lower frequencies (Hz) that sampling may change to."""
+    most_mappings: int = 0
+    """Mappings in snapshots of address spaces above which these are compacted; 0: as is best for speed."""
+    data: bool = True
+    """Also keep mappings of data: half of all."""
+    idle: bool = True
+    """Sample CPUs also while they are idle, if the event counts then."""
     cgroups: bool = False
     """Record the control group of each sample, if the kernel can."""
     piped: bool = False
