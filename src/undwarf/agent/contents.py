@@ -50,6 +50,10 @@ class Contents:
         self._kernel_addresses: set[int] = set()
         self._jit_addresses: dict[int, set[int]] = defaultdict(set)
 
+    def forget_unwinder(self) -> None:
+        """Keep nothing of an unwinder that was replaced."""
+        self._unwinder = self._jit = None
+
     def see(self, done: Round, unwinder: LiveUnwinder, stacks: dict[str, memoryview]) -> None:
         """Add a round."""
         if unwinder is not self._unwinder:

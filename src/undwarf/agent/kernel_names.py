@@ -32,8 +32,15 @@ class KernelNames:
         if not wanted:
             return ""
         self._refresh()
-        found = {bisect_right(self._addresses, address) - 1 for address in wanted}
-        return "".join(self._line(number) for number in sorted(found) if number >= 0)
+        found = set()
+        for address in wanted:
+            number = bisect_right(self._addresses, address) - 1
+            # All names of the function: which one is shown is the reader's choice.
+            start = self._addresses[number] if number >= 0 else 0
+            while number >= 0 and self._addresses[number] == start:
+                found.add(number)
+                number -= 1
+        return "".join(map(self._line, sorted(found)))
 
     def _line(self, number: int) -> str:
         at = self._places[number]
@@ -54,8 +61,8 @@ class KernelNames:
                     end = rest.rfind(b"\n") + 1
                     for line in _CODE.finditer(rest[:end]):
                         address = int(line[1], 16)
-                        # Zero: the kernel hides it. Of functions at one address, the first one.
-                        if address and (not addresses or address != addresses[-1]):
+                        # Zero: the kernel hides it.
+                        if address:
                             addresses.append(address)
                             places.append(len(text))
                             text += line[2] + b"\n"

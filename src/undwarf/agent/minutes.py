@@ -133,7 +133,7 @@ class Minutes:
         self._start, self._begun = self._clock.wall(), self._clock.steady()
         self._contents.restart()
         try:
-            return Sink(self._spool.begin(stamp(self._start)))
+            return Sink(self._spool.begin(f"{stamp(self._start)}-{self._spool.number():08}"))
         except OSError as error:
             sink = Sink(_Nowhere(error))  # type: ignore[arg-type]  # it has what is used of a file
             sink.failure = error
@@ -160,6 +160,7 @@ class Minutes:
             self._renewed = now
             self._metrics.renewals += 1
             self.recorder.renew_unwinder()
+            self._contents.forget_unwinder()
             gc.collect()
 
     def _finish(self) -> None:
@@ -169,19 +170,18 @@ class Minutes:
         self._metrics.lost += lost - self._lost
         lost, self._lost = lost - self._lost, lost
         samples, self._taken = self._contents.samples, 0
-        name = f"{stamp(self._start)}-{self._spool.number():08}"
         end = self._start + self._clock.steady() - self._begun
         found = {"samples": samples, "lost": lost, "truncated": sink.failure is not None, **self._contents.describe()}
         about = description(self._start, end, self._labels(), found)
-        self._workers.submit(self._keep, sink, name, about)
+        self._workers.submit(self._keep, sink, about)
 
-    def _keep(self, sink: Sink, name: str, about: dict[str, Any]) -> None:
+    def _keep(self, sink: Sink, about: dict[str, Any]) -> None:
         metrics = self._metrics
         try:
             if isinstance(sink.file, _Nowhere):
                 raise sink.file.failure
             with sink.file:
-                dropped = self._spool.finish(sink.file, name, about)
+                dropped = self._spool.finish(sink.file, about)
         except OSError as error:
             metrics.dropped += 1
             metrics.unwritten += about["samples"]

@@ -15,7 +15,7 @@ from undwarf.agent.clock import Clock
 from undwarf.agent.contents import Contents
 from undwarf.agent.labels import of_host
 from undwarf.agent.metrics import Metrics
-from undwarf.agent.minutes import Minutes, description, stamp
+from undwarf.agent.minutes import Minutes, description
 from undwarf.agent.otlp import Otlp
 from undwarf.agent.settings import AgentSettings
 from undwarf.agent.shipper import Shipper
@@ -143,9 +143,9 @@ class Agent:
         """Keep what an agent recorded until it was killed."""
         for path in spool.unfinished():
             try:
-                start = time.mktime(time.strptime(path.stem, "%Y%m%dT%H%M%SZ")) - time.timezone
+                start = time.mktime(time.strptime(path.stem.partition("-")[0], "%Y%m%dT%H%M%SZ")) - time.timezone
                 about = description(start, path.stat().st_mtime, self._labels(), {"samples": None, "truncated": True})
-                if spool.recover(path, f"{stamp(start)}-{spool.number():08}", about):
+                if spool.recover(path, about):
                     self.metrics.written += 1
                     self._say(f"kept the recording of {path.stem}, whose agent was killed")
             except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from undwarf.agent.store import Store
 from undwarf.errors import UndwarfError
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 300.0
-"""Seconds between two attempts while the store is away: at first, and at most. They double; a random part, up to a half,
+"""Seconds between two attempts while the store is away: at first, and at most. They double; a random part of up to half
 is left out, so that a thousand agents do not come back at the same moment."""
 IDLE_S = 60.0
 """Seconds after which the spool is looked at without being asked."""

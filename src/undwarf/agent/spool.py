@@ -1,6 +1,6 @@
 """Recordings on the local disk that wait to be shipped: a bounded folder, good whenever its agent may be killed.
 
-A recording is written as ``START.part``, in a form that can be read up to wherever its writer was killed. When it is
+A recording is written as ``NAME.part``, in a form that can be read up to wherever its writer was killed. When it is
 complete, its description is written beside it, both are brought to the disk, and it gets its name; the description gets
 its name last, so that what has a description is whole. After a kill, ``recover`` cuts an unfinished recording after its
 last complete record and keeps it too.
@@ -25,7 +25,7 @@ from undwarf.perfdata.header import MAGIC, PIPE_SIZE
 from undwarf.perfdata.record_types import RecordType
 
 DESCRIPTION_PART = "description.part"
-PART = re.compile(r"\d{8}T\d{6}Z\.part\Z")
+PART = re.compile(r"\d{8}T\d{6}Z-\d+\.part\Z")
 RECORDING, DESCRIPTION = ".data", ".json"
 SEQUENCE = "sequence"
 BLOCK = 1000
@@ -64,7 +64,9 @@ class Spool:
 
     def close(self) -> None:
         """Let others use the folder."""
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -75,8 +77,8 @@ class Spool:
             with contextlib.suppress(OSError, ValueError):
                 self._next = max(self._next, int(path.read_text("ascii")))
             # The file may be gone, or the disk full.
-            names = [name.rpartition("-")[2] for name in list(self._kept)]
-            self._next = max([self._next, *(int(name) + 1 for name in names if name.isdecimal())])
+            names = [*self.unfinished(), *map(Path, list(self._kept))]
+            self._next = max([self._next, *(_number(name) + 1 for name in names)])
             self._reserved = self._next + BLOCK
             with contextlib.suppress(OSError):
                 draft = path.with_name(f"{SEQUENCE}.part")
@@ -87,13 +89,14 @@ class Spool:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def begin(self, start: str) -> BinaryIO:
-        """The file of the next recording; ``start``: its time, as in names. Raises OSError."""
-        return open(self.folder / f"{start}.part", "w+b", buffering=0)
+    def begin(self, name: str) -> BinaryIO:
+        """The file of a recording with this name, which begins with its start. Raises OSError."""
+        return (self.folder / f"{name}.part").open("x+b", buffering=0)
 
-    def finish(self, part: BinaryIO, name: str, description: dict[str, Any]) -> int:
+    def finish(self, part: BinaryIO, description: dict[str, Any]) -> int:
         """Give a recording its name; returns how many older ones were dropped for it. Raises OSError; then nothing is
         left of it."""
+        name = Path(part.name).stem
         os.fsync(part.fileno())
         size = os.fstat(part.fileno()).st_size
         description = {
@@ -122,10 +125,10 @@ class Spool:
             return self.trim()
 
     def unfinished(self) -> list[Path]:
-        """Recordings that an agent left when it was killed, oldest first; their names begin with their start."""
-        return sorted(path for path in self.folder.iterdir() if PART.match(path.name))
+        """Recordings that an agent left when it was killed, oldest first."""
+        return sorted((path for path in self.folder.iterdir() if PART.match(path.name)), key=_number)
 
-    def recover(self, path: Path, name: str, description: dict[str, Any]) -> bool:
+    def recover(self, path: Path, description: dict[str, Any]) -> bool:
         """Finish one that was left; False if it is not worth keeping, and is removed. Raises OSError."""
         with path.open("r+b") as part:
             size = whole_bytes(part)
@@ -133,7 +136,7 @@ class Spool:
                 path.unlink()
                 return False
             part.truncate(size)
-            self.finish(part, name, description)
+            self.finish(part, description)
         return True
 
     # -- what waits -----------------------------------------------------------------------------------------------
@@ -189,12 +192,11 @@ class Spool:
         """Complete recordings, in the order of their numbers; what else is left of them is removed."""
         complete = []
         self._complete_last()
-        for path in self.folder.iterdir():
+        for path in list(self.folder.iterdir()):
             if path.suffix == RECORDING and path.with_suffix(DESCRIPTION).exists():
                 size = path.stat().st_size + path.with_suffix(DESCRIPTION).stat().st_size
-                number = path.stem.rpartition("-")[2]
-                complete.append((int(number) if number.isdecimal() else 0, path.stem, size))
-            elif path.suffix in (RECORDING, DESCRIPTION):
+                complete.append((_number(path), path.stem, size))
+            elif path.suffix == RECORDING or (path.suffix == DESCRIPTION and not path.with_suffix(RECORDING).exists()):
                 path.unlink(missing_ok=True)
         return ((name, size) for _number, name, size in sorted(complete))
 
@@ -208,6 +210,12 @@ class Spool:
                 if _sha256(file.fileno()) == found["sha256"]:
                     draft.replace(recording.with_suffix(DESCRIPTION))
         draft.unlink(missing_ok=True)
+
+
+def _number(path: Path) -> int:
+    """The sequence number in the name of a recording."""
+    number = path.stem.rpartition("-")[2]
+    return int(number) if number.isdecimal() and len(number) < 20 else -1
 
 
 def whole_bytes(part: BinaryIO) -> int:

@@ -12,6 +12,9 @@ from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.sideband_kinds import SidebandKind
 
+MOST_TID = 1 << 30
+"""Threads have smaller ids (``PID_MAX_LIMIT``); a task that is being released has -1."""
+
 
 class DescribedProcesses:
     """Gives the records that make a round readable in a file that began after the processes in it."""
@@ -33,7 +36,11 @@ class DescribedProcesses:
         while (at := kinds.find(SidebandKind.FORK, at + 1)) >= 0:
             threads.add((parents.parent_pid[at], parents.parent_tid[at]))
             born.append((sideband.pid[at], sideband.tid[at]))
-        new = sorted((pid, tid) for pid, tid in threads if pid > 0 and (pid not in self._pids or tid not in self._tids))
+        new = sorted(
+            (pid, tid)
+            for pid, tid in threads
+            if pid > 0 and 0 < tid < MOST_TID and (pid not in self._pids or tid not in self._tids)
+        )
         self._tids.update(tid for _pid, tid in born)
         out = []
         if new:
