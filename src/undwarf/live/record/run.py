@@ -247,6 +247,8 @@ class Recorder:
         assert unwinder is not None
         for records in self._before:
             self.writer.write(records)
+        if self._described is not None:
+            emitter.only_of(bytes(self._described.pids))
         stacks = unwinder.stacks
         emitter.see(stacks)
         emitter.restart()
@@ -277,6 +279,9 @@ class Recorder:
             return
         event = self.events[self.sampler.off_cpu]
         columns: dict[str, Any] = self._blocked.take()
+        if self._described is not None:
+            threads = set(zip(columns["pid"][:count], columns["tid"][:count], strict=True))
+            self.writer.write(self._described.of_threads(threads, max(0, min(columns["time"][:count]) - 1)))
         columns["identifier"] = memoryview(event.ids[0].to_bytes(8, "little") * count).cast("Q")
         self._emitter.samples(event.sample_type, columns, 0, count)
         self.writer.write(self._emitter.take())
