@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import undwarf
@@ -81,7 +81,10 @@ class Agent:
     def end(self) -> None:
         """End it as a service manager does."""
         self.process.terminate()
-        assert self.process.wait(30) == 0, self.log.read_text()
+        try:
+            assert self.process.wait(60) == 0, self.log.read_text()
+        finally:
+            self.process.kill()
 
     def cpu(self) -> float:
         """CPU seconds of it and its children so far."""
@@ -220,10 +223,10 @@ def away(folder: Path, seconds: int) -> bool:
 
 
 def full(folder: Path, _seconds: int) -> bool:
-    """A spool on a disk of 2 MB, which something else fills and then leaves; the store is away all the time."""
+    """A spool on a disk of 8 MB, which something else fills and then leaves; the store is away all the time."""
     disk = folder / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], check=True)
     try:
         (folder / "store").write_text("away")
         busy = str(busy_program(folder))
@@ -232,13 +235,9 @@ def full(folder: Path, _seconds: int) -> bool:
             time.sleep(9)
             before = {path.stem for path in recordings(agent.spool)}
             filler = disk / "filler"
-            with filler.open("wb") as file:
-                try:
-                    while True:
-                        file.write(bytes(4096))
-                        file.flush()
-                except OSError:
-                    pass
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
             time.sleep(9)
             during = {path.stem for path in recordings(agent.spool)}
             filler.unlink()
@@ -250,7 +249,7 @@ def full(folder: Path, _seconds: int) -> bool:
         print(f"before {len(before)}, while full {len(during)}, after {len(after)} recordings; {sum(samples)} samples")
         return before <= during <= after and len(after) > len(during)
     finally:
-        subprocess.run(["umount", disk], check=False)
+        subprocess.run(["umount", "-l", disk], check=False)
 
 
 def main() -> int:
