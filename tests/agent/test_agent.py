@@ -123,16 +123,21 @@ def test_each_recording_stands_alone(running: Running, busy: subprocess.Popen[by
 @pytest.mark.usefixtures("busy")
 def test_no_sample_is_lost_between_two_recordings(running: Running) -> None:
     times: list[int] = []
+    within: list[int] = []
+    between: list[int] = []
     running.wait_for(4)
     running.end()
     for path in running.stored():
         with undwarf.open(path) as recording:
             found = sorted(sample.time for sample in recording.profile().samples)
-            assert not times or not found or times[-1] < found[0]
+            assert about(path)["lost"] == 0
+            between += [found[0] - times[-1]] if times else []
+            within += [after - before for before, after in pairwise(found)]
             times += found
     assert len(times) > 100
-    # Something runs on one CPU at least all the time.
-    assert max(after - before for before, after in pairwise(times)) < 0.1e9
+    assert min(between) > 0
+    # Something runs on one CPU at least all the time; the machine itself may be halted for a moment.
+    assert max(between) <= max(20_000_000, *within)
 
 
 def test_a_recording_has_nothing_of_processes_without_samples(running: Running, busy: subprocess.Popen[bytes]) -> None:
@@ -286,14 +291,16 @@ def test_a_full_disk_cuts_a_recording_after_a_whole_record(spool: Spool) -> None
 
     full = Full(spool.folder / "20251128T205200Z-00000000.part")
     sink = Sink(full)  # type: ignore[arg-type]
-    for _ in range(6):
+    for number in range(6):
         assert sink.write(b"x" * 1000) == 1000
+        if number == 3:
+            sink.flush()
     full.free = 5000
     sink.write(b"y" * 1000)
     assert sink.failure is not None
-    assert sink.left_out == 2000
+    assert sink.left_out == 3000
     full.file.seek(0)
-    assert full.file.read() == b"x" * 5000
+    assert full.file.read() == b"x" * 4000
     full.file.close()
 
 

@@ -10,6 +10,9 @@ from tests.agent.conftest import finish_one, write_recording
 import undwarf
 from undwarf.agent.spool import DESCRIPTION_PART, Spool, whole_bytes
 from undwarf.errors import UndwarfError
+from undwarf.live import perf_event as pe
+from undwarf.perfdata.record_writer import RecordEncoder
+from undwarf.perfdata.writer import PerfWriter
 
 
 def names(spool: Spool) -> list[str]:
@@ -131,3 +134,19 @@ def test_a_path_in_a_description_stays_in_the_spool(spool: Spool, tmp_path: Path
     assert not outside.with_suffix(".json").exists()
     assert names(again) == []
     again.close()
+
+
+def test_a_compressed_recording_is_cut_where_its_last_record_ends(spool: Spool) -> None:
+    event = pe.parse_event("cpu-clock")
+    encoder = RecordEncoder(event)
+    part = spool.begin("20251128T205200Z-00000000")
+    writer = PerfWriter(part, [event], form="pipe", zstd_level=1)  # type: ignore[arg-type]
+    writer.write(b"".join(encoder.comm(os.urandom(7).hex().encode(), number, number) for number in range(1, 20000)))
+    # The last part that was compressed ends within a record.
+    assert writer._pending
+    part.close()
+    (path,) = spool.unfinished()
+    assert spool.recover(path, {"samples": None})
+    with undwarf.open(spool.files(path.stem)[0]) as recording:
+        assert 5000 < len(recording.processes) < 20000
+        assert not list(recording.defects)

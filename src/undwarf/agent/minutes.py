@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from undwarf.agent.clock import Clock
@@ -42,14 +43,16 @@ def description(start: float, end: float, labels: dict[str, str], found: dict[st
 
 
 class Sink:
-    """A file of whole records: after a write that fails, such as on a full disk, it has all before it, and what comes
-    later is counted and left out."""
+    """The file of a recording. After a write that fails, such as on a full disk, it has all up to the last flush, which
+    is whole records, and what comes later is counted and left out."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.left_out = 0
         self.failure: OSError | None = None
-        self._size = 0
+        self.flushed = 0
+        """Bytes up to the last flush."""
+        self._written = 0
 
     def write(self, data: "bytes | bytearray | memoryview") -> int:
         """Write all of it, or nothing."""
@@ -59,17 +62,19 @@ class Sink:
                 view = view[self.file.write(view) or 0 :]
         except OSError as error:
             self.failure = error
+            self.left_out += self._written - self.flushed
             with suppress(OSError):
-                os.ftruncate(self.file.fileno(), self._size)
-                self.file.seek(self._size)
+                os.ftruncate(self.file.fileno(), self.flushed)
+                self.file.seek(self.flushed)
         if self.failure is None:
-            self._size += len(data)
+            self._written += len(data)
         else:
             self.left_out += len(data)
         return len(data)
 
     def flush(self) -> None:
-        """The file is not buffered."""
+        """What was written are whole records; the file itself is not buffered."""
+        self.flushed = self._written
 
 
 class _Nowhere:
@@ -181,6 +186,9 @@ class Minutes:
             if isinstance(sink.file, _Nowhere):
                 raise sink.file.failure
             with sink.file:
+                if sink.failure is not None and not sink.flushed:
+                    Path(sink.file.name).unlink(missing_ok=True)
+                    raise sink.failure
                 dropped = self._spool.finish(sink.file, about)
         except OSError as error:
             metrics.dropped += 1

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import zstandard
+
 from undwarf.agent.store import sync_folder
 from undwarf.errors import UndwarfError
 from undwarf.perfdata.header import MAGIC, PIPE_SIZE
@@ -219,23 +221,54 @@ def _number(path: Path) -> int:
 
 
 def whole_bytes(part: BinaryIO) -> int:
-    """The bytes of a recording in pipe form up to its last complete record; 0 if it is none."""
+    """The bytes of a recording in pipe form up to its last complete record, also within compressed ones; 0 if it is no
+    recording."""
     total = os.fstat(part.fileno()).st_size
     part.seek(0)
     head = part.read(16)
     if len(head) < 16 or head != struct.pack("=8sQ", MAGIC, PIPE_SIZE):
         return 0
-    at = 16
+    unpacked = _Unpacked()
+    at = whole = 16
     while at + 8 <= total:
         part.seek(at)
         kind, _misc, size = struct.unpack("=IHH", part.read(8))
         if size < 8 or at + size > total or kind > max(RecordType):
             break
+        if kind == RecordType.COMPRESSED and not unpacked.take(part.read(size - 8)):
+            break
         at += size
         if kind == RecordType.HEADER_TRACING_DATA:
             part.seek(at - size + 8)
             at += (int.from_bytes(part.read(4), "little") + 7) // 8 * 8
-    return min(at, total)
+        if not unpacked.rest and at <= total:
+            whole = at
+    return whole
+
+
+class _Unpacked:
+    """The stream of compressed records: ``rest`` is the incomplete record at its end."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self._stream = zstandard.ZstdDecompressor().decompressobj()
+
+    def take(self, data: bytes) -> bool:
+        """Go on with the bytes of a compressed record; False if they are damaged."""
+        try:
+            self.rest += self._stream.decompress(data)
+        except zstandard.ZstdError:
+            return False
+        at = 0
+        while at + 8 <= len(self.rest):
+            size = int.from_bytes(self.rest[at + 6 : at + 8], "little")
+            if size < 8:
+                return False
+            if at + size > len(self.rest):
+                break
+            at += size
+        self.rest = self.rest[at:]
+        return True
 
 
 def _sha256(descriptor: int) -> str:
