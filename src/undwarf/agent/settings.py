@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from undwarf.live.sampling.event_buffers import LARGEST_RING
 from undwarf.live.sampling.settings import Settings
 
 FREQUENCY_HZ = 19
@@ -12,8 +13,7 @@ ROUND_S = 1.0
 """Seconds between two rounds: a round takes 1 to 2 ms, however few samples it has."""
 STACK_BYTES = 32 << 10
 BUFFER_BYTES = 2 << 20
-"""Bytes of the buffer of a CPU: 1.6 seconds of full stack dumps until half of it is used at 19 Hz, and 500 programs
-started in one second."""
+"""Least bytes of the buffer of a CPU: 1.6 seconds of full stack dumps until half of it is used at 19 Hz."""
 UNWIND = "eh-frame,gopclntab,debug-frame,sframe,fp"
 """All sources of unwind rules but the analysis of code, which needs 20 to 60 MB and seconds for a large program."""
 MOST_MAPPINGS = 1 << 16
@@ -47,6 +47,7 @@ class AgentSettings:
 
     def recording(self, cgroups: bool) -> Settings:
         """The settings of the recorder; ``cgroups``: whether the kernel has the control groups of samples."""
+        interval = min(ROUND_S, self.seconds / 4)
         slower = [self.frequency // part for part in (2, 4, LOWEST_SHARE) if self.frequency // part]
         return Settings(
             everything=True,
@@ -55,14 +56,19 @@ class AgentSettings:
             mode=UNWIND,
             slower=tuple(dict.fromkeys(slower)),
             dump=self.stack_bytes,
-            buffer=BUFFER_BYTES,
-            interval=min(ROUND_S, self.seconds / 4),
+            buffer=self._buffer(interval),
+            interval=interval,
             cgroups=cgroups,
             idle=False,
             data=False,
             most_mappings=MOST_MAPPINGS,
             command_line=["undwarf", "agent"],
         )
+
+    def _buffer(self, interval: float) -> int:
+        """Bytes of the buffer of a CPU: a power of two that holds three times the samples between two rounds."""
+        wanted = int(3 * interval * self.frequency * (self.stack_bytes + 512))
+        return max(BUFFER_BYTES, min(1 << (wanted - 1).bit_length(), LARGEST_RING))
 
     def records_like(self, other: "AgentSettings") -> bool:
         """Whether a recorder may go on with these settings that was started with ``other``."""
