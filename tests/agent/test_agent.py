@@ -130,7 +130,6 @@ def test_no_sample_is_lost_between_two_recordings(running: Running) -> None:
     for path in running.stored():
         with undwarf.open(path) as recording:
             found = sorted(sample.time for sample in recording.profile().samples)
-            assert about(path)["lost"] == 0
             between += [found[0] - times[-1]] if times else []
             within += [after - before for before, after in pairwise(found)]
             times += found
@@ -176,13 +175,20 @@ def test_a_wrong_configuration_changes_nothing(running: Running) -> None:
 
 def test_a_kill_loses_no_finished_recording(running: Running, busy: subprocess.Popen[bytes]) -> None:
     running.wait_for(2)
+    text = running.config.read_text()
+    running.config.write_text(text.replace("seconds = 1\n", "seconds = 50\n"))
+    running.process.send_signal(signal.SIGHUP)
     end = time.monotonic() + 60
+    while "50 s a file" not in running.log:
+        assert time.monotonic() < end, running.log
+        time.sleep(0.1)
     while not any(path.stat().st_size > 6000 for path in (running.folder / "spool").glob("2*.part")):
         assert time.monotonic() < end
         time.sleep(0.01)
     before = running.stored()
     running.process.kill()
     running.process.wait()
+    running.config.write_text(text)
     running.start()
     running.wait_for(len(before) + 2)
     running.end()
@@ -251,13 +257,13 @@ def record_minutes(spool: Spool, clock: Clock, seconds: float, tick, **more) -> 
 
 
 def test_a_clock_that_is_set_back_loses_nothing(spool: Spool, hands: Hands, busy: subprocess.Popen[bytes]) -> None:
-    ends = time.monotonic() + 4
+    ends = time.monotonic() + 60
 
     def tick(sampler: Sampler, metrics: Metrics) -> None:
         hands.steady = time.monotonic()
         if metrics.written == 1:
             hands.wall = 1_000_000_000.0  # 2001
-        sampler.stopped = time.monotonic() > ends
+        sampler.stopped = metrics.written >= 3 or time.monotonic() > ends
 
     hands.steady = time.monotonic()
     metrics = record_minutes(spool, hands.clock, 0.8, tick)
