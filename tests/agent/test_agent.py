@@ -22,7 +22,7 @@ from undwarf.agent.contents import Contents
 from undwarf.agent.metrics import Metrics
 from undwarf.agent.minutes import Minutes, Sink
 from undwarf.agent.settings import AgentSettings
-from undwarf.agent.spool import Spool
+from undwarf.agent.spool import LEAST_BYTES, Spool, whole_bytes
 from undwarf.live import perf_event as pe
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.unwind.provenance import Provenance
@@ -182,9 +182,11 @@ def test_a_kill_loses_no_finished_recording(running: Running, busy: subprocess.P
     while "50 s a file" not in running.log:
         assert time.monotonic() < end, running.log
         time.sleep(0.1)
-    while not any(path.stat().st_size > 6000 for path in (running.folder / "spool").glob("2*.part")):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    (part,) = (running.folder / "spool").glob("2*.part")
+    with part.open("rb") as file:
+        while whole_bytes(file) < 2 * LEAST_BYTES:
+            assert time.monotonic() < end
+            time.sleep(0.1)
     before = running.stored()
     running.process.kill()
     running.process.wait()
