@@ -68,4 +68,4 @@ def send(address: str, recording: str, headers: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(send(sys.argv[1], sys.argv[2], json.loads(os.environ.get(HEADERS, "{}"))))
+    sys.exit(send(sys.argv[1], sys.argv[2], json.loads(os.environ.get(HEADERS, "{}"))) or 0)
