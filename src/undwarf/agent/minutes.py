@@ -61,7 +61,8 @@ class Sink:
             while self.failure is None and len(view):
                 view = view[self.file.write(view) or 0 :]
         except OSError as error:
-            self.failure = error
+            # Its traceback would keep this file and its compressor in a cycle.
+            self.failure = error.with_traceback(None)
             self.left_out += self._written - self.flushed
             with suppress(OSError):
                 os.ftruncate(self.file.fileno(), self.flushed)
@@ -140,8 +141,8 @@ class Minutes:
         try:
             return Sink(self._spool.begin(f"{stamp(self._start)}-{self._spool.number():08}"))
         except OSError as error:
-            sink = Sink(_Nowhere(error))  # type: ignore[arg-type]  # it has what is used of a file
-            sink.failure = error
+            sink = Sink(_Nowhere(error.with_traceback(None)))  # type: ignore[arg-type]  # it has what is used of a file
+            sink.failure = error.with_traceback(None)
             return sink
 
     def _after_round(self) -> None:
