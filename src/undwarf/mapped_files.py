@@ -13,7 +13,15 @@ from typing import Any
 import cython
 from cython.cimports.libc import errno
 from cython.cimports.libc.stdlib import calloc
-from cython.cimports.posix.mman import MAP_ANONYMOUS, MAP_FAILED, MAP_FIXED, MAP_PRIVATE, PROT_READ
+from cython.cimports.posix.mman import (
+    MADV_DONTNEED,
+    MAP_ANONYMOUS,
+    MAP_FAILED,
+    MAP_FIXED,
+    MAP_PRIVATE,
+    PROT_READ,
+    madvise,
+)
 from cython.cimports.posix.mman import mmap as map_pages
 from cython.cimports.posix.signal import (
     SA_SIGINFO,
@@ -24,7 +32,7 @@ from cython.cimports.posix.signal import (
 )
 from cython.cimports.undwarf.mapping_table import BUS_ADRERR, MAPPINGS, SIG_DFL, SIGBUS, Mapping
 
-__all__ = ["MappedFile", "cut_files", "handle_truncation"]
+__all__ = ["MappedFile", "cut_files", "handle_truncation", "release_pages"]
 
 # Changed under the GIL only; the signal handler only sets `cut`.
 _table = cython.declare("Mapping *", cython.NULL)
@@ -142,6 +150,15 @@ def _remove(i: cython.Py_ssize_t) -> None:
     if _take_mark(i):
         _cut[path] = None
     _free.append(i)
+
+
+def release_pages() -> None:
+    """Take the pages of all mapped files out of this process's resident memory; when they are read they come back, from
+    the page cache."""
+    i: cython.Py_ssize_t
+    for i in range(_used):
+        if _table[i].end > _table[i].start:
+            madvise(cython.cast("void *", _table[i].start), _table[i].end - _table[i].start, MADV_DONTNEED)
 
 
 def cut_files() -> list[str]:

@@ -57,6 +57,22 @@ def load() -> "Configuration | None":
     except OSError as error:
         why = error.strerror or str(error)
         raise UnreadableInput(f"cannot read {path}", why, "UNDWARF_CONFIG=off reads no configuration") from error
+    return parsed(path, content)
+
+
+def read(path: str) -> "Configuration":
+    """A file that the user named. Raises UnreadableInput or UsageError."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UnreadableInput(f"cannot read {path}", why, "give a configuration that is there") from error
+    return parsed(path, content)
+
+
+def parsed(path: str, content: bytes) -> "Configuration":
+    """The bytes of a file, at most one more than MOST_BYTES. Raises UsageError, which names the line."""
     if len(content) > MOST_BYTES:
         raise UsageError(f"{path} is too large for a configuration", f"it has more than {MOST_BYTES:,} bytes")
     # Most users have no such file.
@@ -97,7 +113,7 @@ class Configuration:
         allowed = get_args(When)
         value = self.values.get("colour", "auto")
         if value not in allowed:
-            raise self._error(("colour",), f"{_shown(value)} is not one of {', '.join(allowed)}", "")
+            raise self.error(("colour",), f"{_shown(value)} is not one of {', '.join(allowed)}", "")
         return cast("When", value)
 
     @cached_property
@@ -106,16 +122,16 @@ class Configuration:
         from undwarf.outputs.terminal.style import STYLES, WORDS, style_of
 
         styles = {}
-        for key, value in self._table("colours").items():
+        for key, value in self.table("colours").items():
             keys = ("colours", key)
             if key not in STYLES:
-                raise self._unknown(keys, list(STYLES))
+                raise self.unknown(keys, list(STYLES))
             try:
                 styles[key] = style_of(value if isinstance(value, str) else "")
             except ValueError as error:
                 word = str(error) if isinstance(value, str) else value
                 allowed = f"none, or words of {', '.join(WORDS)}, 0 to 255"
-                raise self._error(keys, f"{_shown(word)} is no style", allowed) from error
+                raise self.error(keys, f"{_shown(word)} is no style", allowed) from error
         return styles
 
     @cached_property
@@ -123,7 +139,7 @@ class Configuration:
         """The command of the pager, or whether there is one; None if the file does not say."""
         value = self.values.get("pager")
         if value is not None and not isinstance(value, str | bool):
-            raise self._error(("pager",), f"{_shown(value)} is neither a command nor true or false", "")
+            raise self.error(("pager",), f"{_shown(value)} is neither a command nor true or false", "")
         return value
 
     def check(self, commands: list[str]) -> None:
@@ -131,12 +147,12 @@ class Configuration:
         known = [*GENERAL, *commands]
         for key, value in self.values.items():
             if key not in known:
-                raise self._unknown((key,), known)
+                raise self.unknown((key,), known)
             if key in commands and not isinstance(value, dict):
-                raise self._error((key,), f"{_shown(value)} is no table of options", f"[{key}]")
-        for key in self._table("files"):
+                raise self.error((key,), f"{_shown(value)} is no table of options", f"[{key}]")
+        for key in self.table("files"):
             if key not in FILES:
-                raise self._unknown(("files", key), list(FILES))
+                raise self.unknown(("files", key), list(FILES))
         _ = self.colour, self.styles, self.pager
 
     def defaults(self, command: click.Command, name: str) -> dict[str, Any]:
@@ -147,17 +163,17 @@ class Configuration:
         self, command: click.Command, keys: tuple[str, ...], table: Any, context: click.Context
     ) -> dict[str, Any]:
         if not isinstance(table, dict):
-            raise self._error(keys, f"{_shown(table)} is no table of options", f"[{'.'.join(keys)}]")
+            raise self.error(keys, f"{_shown(table)} is no table of options", f"[{'.'.join(keys)}]")
         subcommands = command.commands if isinstance(command, click.Group) else {}
         options = {name: parameter for parameter in command.params for name in long_names(parameter)}
-        files = self._table("files")
+        files = self.table("files")
         given = {key: (("files", key), files[key]) for key in FILES if key in files and key in options}
         given |= {key: ((*keys, key), value) for key, value in table.items() if key not in subcommands}
         values = {}
         for key, (where, value) in given.items():
             if key not in options:
                 allowed = [long_names(one)[0] for one in command.params if long_names(one)]
-                raise self._unknown(where, [*allowed, *subcommands])
+                raise self.unknown(where, [*allowed, *subcommands])
             parameter = options[key]
             values[parameter.name or ""] = self._value(cast("click.Option", parameter), where, value, context)
         for name, subcommand in subcommands.items():
@@ -174,31 +190,34 @@ class Configuration:
         for one in value if many and isinstance(value, list) else [value]:
             if not isinstance(one, wanted[0]) or (isinstance(one, bool) and not option.is_flag):
                 kind = f"{wanted[1]}, or a list of these" if many else wanted[1]
-                raise self._error(keys, f"{_shown(one)} is not {kind}", "")
+                raise self.error(keys, f"{_shown(one)} is not {kind}", "")
         if isinstance(option.type, click.Path):
             value = list(map(os.path.expanduser, value)) if many else os.path.expanduser(value)
         try:
             option.process_value(context, value)
         except click.BadParameter as error:
-            raise self._error(keys, error.message.strip().removesuffix("."), "") from error
+            raise self.error(keys, error.message.strip().removesuffix("."), "") from error
         return value
 
-    def _table(self, key: str) -> dict[str, Any]:
+    def table(self, key: str) -> dict[str, Any]:
+        """A table, empty if it is not there. Raises UsageError."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            raise self._error((key,), f"{_shown(value)} is no table", f"[{key}]")
+            raise self.error((key,), f"{_shown(value)} is no table", f"[{key}]")
         return value
 
-    def _unknown(self, keys: tuple[str, ...], allowed: list[str]) -> UsageError:
+    def unknown(self, keys: tuple[str, ...], allowed: list[str]) -> UsageError:
+        """The error for a key that is not among the ``allowed``."""
         from undwarf.cli.usage import similar
 
         *table, key = keys
         close = similar(key, allowed)
         owner = f"[{'.'.join(table)}] has" if table else "there is"
         others = f"allowed are {', '.join(allowed)}" if allowed else "it has no options that can be set"
-        return self._error(keys, f"{owner} no such key", " or ".join(close) or others)
+        return self.error(keys, f"{owner} no such key", " or ".join(close) or others)
 
-    def _error(self, keys: tuple[str, ...], problem: str, hint: str) -> UsageError:
+    def error(self, keys: tuple[str, ...], problem: str, hint: str) -> UsageError:
+        """The error for the value of a key, which names the line."""
         line = self._line(keys)
         where = f"{self.path}, line {line}" if line else self.path
         return UsageError(f"{where}: {'.'.join(keys)}", problem, hint)

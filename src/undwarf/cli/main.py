@@ -19,6 +19,7 @@ from undwarf.errors import UndwarfError, UsageError
 
 COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
+    "agent": "Record this machine all the time: whole stacks in small files, shipped to a store.",
     "browse": "Look around in a profile in the terminal: calls, functions, source, types, threads, time.",
     "completion": "Print the completion script for a shell.",
     "diff": "Compare recordings: what changed, by how much, and whether chance explains it.",
@@ -40,10 +41,22 @@ COMMANDS = {
     "types": "Show which types and members the samples access.",
     "view": "Show recordings in a browser: time line, flame graph, source, data types.",
 }
-UNPAGED = ("browse", "record", "top", "view", "export", "flamegraph", "shrink", "completion", "addr2line", "schema")
+UNPAGED = (
+    "agent",
+    "browse",
+    "record",
+    "top",
+    "view",
+    "export",
+    "flamegraph",
+    "shrink",
+    "completion",
+    "addr2line",
+    "schema",
+)
 """Commands whose output is no text to read, or comes while they run."""
 GROUPS = {
-    "Sample running programs": ("record", "top", "stack"),
+    "Sample running programs": ("record", "top", "stack", "agent"),
     "Analyse a recording": (
         "report",
         "view",
@@ -335,7 +348,7 @@ def main(arguments: Any = None) -> None:
     _substitute_characters()
     warnings.showwarning = show_warning
     _buffer_output()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top", "agent"} & set(sys.argv[1:2]):
         # Commands that sample install their own handler when they start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

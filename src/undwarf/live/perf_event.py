@@ -42,7 +42,7 @@ PRECISE_IP_SHIFT = 15
 EXCLUDE_IDLE, EXCLUDE_HOST, EXCLUDE_GUEST = 1 << 7, 1 << 19, 1 << 20
 MMAP_DATA, SAMPLE_ID_ALL = 1 << 17, 1 << 18
 EXCLUDE_CALLCHAIN_USER, MMAP2, COMM_EXEC, USE_CLOCKID = 1 << 22, 1 << 23, 1 << 24, 1 << 25
-CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 34
+CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, CGROUP, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 32, 1 << 34
 DEFER_CALLCHAIN, DEFER_OUTPUT = 1 << 38, 1 << 39
 FORMAT_TIMES = 1 << 0 | 1 << 1
 """Reading an event gives its count, then for how long (ns) it was enabled and for how long it counted."""

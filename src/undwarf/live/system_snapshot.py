@@ -16,7 +16,7 @@ from undwarf.errors import ElfError
 from undwarf.live.pmu import DEVICES
 from undwarf.perfdata import EventAttr
 from undwarf.perfdata.abi import CpuMode
-from undwarf.perfdata.feature_writer import encode_features
+from undwarf.perfdata.feature_writer import clock_data, encode_features
 from undwarf.perfdata.features import ClockData, Feature, Features
 from undwarf.perfdata.record_writer import RecordEncoder
 
@@ -219,6 +219,23 @@ def describe_kernel(encoder: RecordEncoder) -> bytes:
     return b"".join(out)
 
 
+class KernelRecords:
+    """Records of the running kernel and of its modules (:func:`describe_kernel`); its symbols are read again only when
+    a module was loaded or unloaded."""
+
+    def __init__(self) -> None:
+        self._modules: bytes | None = None
+        self._records = b""
+
+    def now(self, encoder: RecordEncoder) -> bytes:
+        """The records as of now."""
+        # Names and addresses; a line also has how often a module is in use, and by which ones.
+        modules = b"\n".join(b" ".join(line.split()[::5]) for line in read_proc("/proc/modules").splitlines())
+        if modules != self._modules:
+            self._modules, self._records = modules, describe_kernel(encoder)
+        return self._records
+
+
 def why_no_kernel() -> str:
     """Why the kernel's addresses are unknown."""
     level = read_proc("/proc/sys/kernel/kptr_restrict", 16).strip().decode("ascii", "replace")
@@ -251,13 +268,17 @@ def describe_machine(
             if number.isdigit():
                 features.pmu_mappings[int(number)] = name
     features.clockid = max(1, int(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9))
-    features.clock_data = ClockData(CLOCK_MONOTONIC, time.time_ns(), time.monotonic_ns())
     sizes = Counter(leaders)
     features.groups = [("{anon_group}", leader, size) for leader, size in sizes.items() if size > 1]
     sections = encode_features(features, events)
     if tracing:
         sections[Feature.TRACING_DATA] = tracing
-    return sections
+    return sections | clocks()
+
+
+def clocks() -> dict[int, bytes]:
+    """The feature section with the time of day at a time of the recording's clock, now."""
+    return {Feature.CLOCK_DATA: clock_data(ClockData(CLOCK_MONOTONIC, time.time_ns(), time.monotonic_ns()))}
 
 
 def memory_bytes() -> int:

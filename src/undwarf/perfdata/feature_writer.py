@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from undwarf.perfdata.abi import MISC_BUILD_ID_SIZE
 from undwarf.perfdata.events import EventAttr, encode_attr
-from undwarf.perfdata.features import BuildId, Feature, Features
+from undwarf.perfdata.features import BuildId, ClockData, Feature, Features
 from undwarf.perfdata.record_writer import record
 
 
@@ -91,9 +91,7 @@ def encode_features(found: Features, events: Sequence[EventAttr]) -> dict[int, b
     if found.clockid is not None:
         sections[Feature.CLOCKID] = struct.pack("=Q", found.clockid)
     if found.clock_data is not None:
-        sections[Feature.CLOCK_DATA] = struct.pack(
-            "=IIQQ", 1, found.clock_data.clockid, found.clock_data.wall, found.clock_data.clock
-        )
+        sections[Feature.CLOCK_DATA] = clock_data(found.clock_data)
     if found.e_machine is not None:
         sections[Feature.E_MACHINE] = struct.pack("=II", *found.e_machine)
     if found.tracing is not None:
@@ -101,6 +99,11 @@ def encode_features(found: Features, events: Sequence[EventAttr]) -> dict[int, b
     if found.cacheline_size is not None:
         sections[Feature.CLN_SIZE] = struct.pack("=I", found.cacheline_size)
     return sections
+
+
+def clock_data(found: ClockData) -> bytes:
+    """The section with the time of day at a time of the recording's clock."""
+    return struct.pack("=IIQQ", 1, found.clockid, found.wall, found.clock)
 
 
 def tracing(

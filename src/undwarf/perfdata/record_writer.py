@@ -114,6 +114,10 @@ class RecordEncoder:
         misc = CpuMode.USER | (MISC_COMM_EXEC if exec_ else 0)
         return self._record(RecordType.COMM, body, misc, pid, tid, time, cpu)
 
+    def cgroup(self, id_: int, path: bytes, *, time: int = 0) -> bytes:
+        """A control group: its id in samples, and its path below the root of its hierarchy."""
+        return self._record(RecordType.CGROUP, struct.pack("=Q", id_) + name_bytes(path[:4095]), 0, 0, 0, time, 0)
+
     def fork(self, pid: int, tid: int, parent: int, parent_tid: int, *, time: int = 0, cpu: int = 0) -> bytes:
         """A new process or thread."""
         body = struct.pack("=iiiiQ", pid, parent, tid, parent_tid, time)

@@ -60,6 +60,7 @@ class Emitter:
     inserted_next: cython.Py_ssize_t
     at = cython.declare(cython.Py_ssize_t, visibility="readonly")
     next = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    processes = cython.declare("const unsigned char[::1]")
 
     def __init__(self, stacks: dict[str, memoryview]) -> None:
         self.out = zeros("B", 4 << 20)
@@ -68,6 +69,7 @@ class Emitter:
         self.dropped = 0
         self.at = 0
         self.next = 0
+        self.processes = zeros("B", 0)
         self.precede({})
         self.see(stacks)
 
@@ -284,6 +286,7 @@ class Emitter:
                         self.dropped += 1
                 elif kind >= 256 or not (
                     skipped[kind]
+                    or (self.processes.shape[0] and self.is_of_others(cython.address(view[self.at]), kind, length))
                     or (only_code and misc & MISC_MMAP_DATA and (kind == RecordType.MMAP or kind == RecordType.MMAP2))
                 ):
                     self.out[self.used + length - 1] = 0
@@ -301,6 +304,32 @@ class Emitter:
                     length += cython.cast(cython.Py_ssize_t, extra)
                 self.at += length
         return fine
+
+    def only_of(self, processes: Any) -> None:
+        """From now on leave out mappings, names, forks and exits of processes that have no bit in ``processes`` (B, by
+        pid)."""
+        self.processes = processes
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    @cython.locals(record="const unsigned char *")
+    def is_of_others(self, record: Any, kind: cython.uint, length: cython.Py_ssize_t) -> cython.bint:
+        """Whether a record is of a process that is left out."""
+        pid: cython.int = -1
+        if (
+            kind == RecordType.MMAP2
+            or kind == RecordType.MMAP
+            or kind == RecordType.COMM
+            or kind == RecordType.FORK
+            or kind == RecordType.EXIT
+        ) and length >= 12:
+            memcpy(cython.address(pid), record + 8, 4)
+        if pid < 0:
+            return False
+        if pid >> 3 >= self.processes.shape[0]:
+            return True
+        return not self.processes[pid >> 3] >> (pid & 7) & 1
 
     @cython.cfunc
     @cython.nogil

@@ -6,13 +6,14 @@ form, with the same records.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 from undwarf.column import zeros
 from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
+from undwarf.live.record.described_processes import DescribedProcesses
 from undwarf.live.record.off_cpu import Blocked
 from undwarf.live.sampling.live_unwinder import LiveUnwinder, Round
 from undwarf.live.sampling.sampler import Sampler
@@ -21,6 +22,7 @@ from undwarf.perfdata.feature_writer import event_desc
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.record_writer import finished_round
+from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.chain_rewriter import names_of_the_late, stitched_event
 from undwarf.unwind.sample_writer import Emitter
@@ -53,12 +55,19 @@ class Recorder:
         self.writer = self._writer(sink())
         self.after_round: Callable[[], None] = lambda: None
         """Called after each round, when its records are written."""
+        self.forewords: list[Callable[[Samples, Sideband, Sequence[bytes]], bytes]] = []
+        """They give records that go before those of a round, from its samples, side band and names, when it is decoded
+        and not unwound yet."""
+        self.see_round: Callable[[Round, LiveUnwinder, dict[str, memoryview]], None] = lambda *_round: None
+        """Called with each unwound round, its unwinder and the columns of all stacks so far."""
+        self._described: DescribedProcesses | None = None
+        self._before: list[bytes] = []
         self._unwinder: LiveUnwinder | None = None
         self._emitter: Emitter | None = None
         self._blocked: Blocked | None = None
         self._flushed = time.monotonic()
-        self._described = time.monotonic()
-        self._lost = self._described_bytes = 0
+        self._described_at = time.monotonic()
+        self._lost = self._lost_before = self._described_bytes = 0
         self._pieces: Iterator[bytes] = iter(())
         sampler.between = self._between
         if sampler.walks:
@@ -75,17 +84,28 @@ class Recorder:
 
     def _start_walking(self) -> None:
         events = self.sampler.events
-        features = Features()
-        features.osrelease = os.uname().release
-        self._unwinder = self.sampler.unwinder(features)
+        self._unwinder = self._new_unwinder()
         self._emitter = Emitter(self._unwinder.stacks)
         self._words, self._skipped = zeros("I", len(events)), zeros("B", 256)
         for number, event in enumerate(events):
             self._words[number] = event.sample_regs_user.bit_count()
         if self.sampler.off_cpu is not None:
             self._blocked = Blocked(self.sampler.settings.off_cpu_least)
-            self._unwinder.renewed.append(self._renewed)
             self._skipped[RecordType.SWITCH] = self._skipped[RecordType.SWITCH_CPU_WIDE] = 1
+
+    def _new_unwinder(self) -> LiveUnwinder:
+        features = Features()
+        features.osrelease = os.uname().release
+        unwinder = self.sampler.unwinder(features)
+        unwinder.decoded.append(self._decoded)
+        unwinder.renewed.append(self._renewed)
+        return unwinder
+
+    def _decoded(self, samples: Samples, order: Sequence[int], sideband: Sideband) -> None:
+        assert self._unwinder is not None
+        self._before = [foreword(samples, sideband, self._unwinder.names) for foreword in self.forewords]
+        if self._described is not None:
+            self._before.append(self._described.before(samples, order, sideband))
 
     def _renewed(self) -> None:
         if self._blocked is not None:
@@ -99,17 +119,24 @@ class Recorder:
             if self._blocked is not None:
                 self._blocked.finish(time.monotonic_ns())
                 self._write_blocked()
-            counts = self._unwinder.decoder.counts()
-            self.summary.exits = counts.get(RecordType.EXIT, 0)
-            self.summary.throttled = counts.get(RecordType.THROTTLE, 0)
-            self.summary.lost = max(self.summary.lost, self._unwinder.decoder.sideband.lost)
-            assert self._emitter is not None
-            self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
-            self.summary.completed, self.summary.unproven = self._unwinder.completed, self._unwinder.unproven
-            self.summary.inferred = self._unwinder.inferred
+            self.summary.lost = max(self.summary.lost, self.lost)
+            self._add_counts()
         else:
             self.summary.samples = self.samples
         self.end_file()
+
+    def _add_counts(self) -> None:
+        """Add the counts of the present unwinder to the summary."""
+        assert self._unwinder is not None
+        assert self._emitter is not None
+        counts = self._unwinder.decoder.counts()
+        self.summary.exits += counts.get(RecordType.EXIT, 0)
+        self.summary.throttled += counts.get(RecordType.THROTTLE, 0)
+        self.summary.shortened += self._emitter.shortened
+        self.summary.dropped += self._emitter.dropped
+        self.summary.completed += self._unwinder.completed
+        self.summary.unproven += self._unwinder.unproven
+        self.summary.inferred += self._unwinder.inferred
 
     @property
     def samples(self) -> int:
@@ -126,7 +153,8 @@ class Recorder:
     @property
     def lost(self) -> int:
         """Number of records lost to full buffers so far."""
-        return max(self.sampler.open.lost(), self._unwinder.decoder.sideband.lost if self._unwinder is not None else 0)
+        now = self._unwinder.decoder.sideband.lost if self._unwinder is not None else 0
+        return max(self.sampler.open.lost(), self._lost_before + now)
 
     def end_file(self) -> PerfWriter:
         """Complete the current file; returns its writer."""
@@ -135,12 +163,37 @@ class Recorder:
         return self.writer
 
     def begin_file(self, sink: BinaryIO) -> None:
-        """Write to ``sink`` from now on, first the processes that run."""
+        """Write to ``sink`` from now on, first the processes that run, or each of them before its first samples."""
+        self.features |= system.clocks()
         self.writer = self._writer(sink)
-        self.writer.write(self.sampler.describe_now(self._unwinder))
+        if self._unwinder is not None:
+            self._described = DescribedProcesses(self._unwinder, self.sampler.encoder())
+            self.writer.write(self.sampler.describe_kernel())
+        else:
+            self.writer.write(self.sampler.describe_now())
         self.writer.flush()
         self._described_bytes = self.writer.written
         self._flushed = time.monotonic()
+
+    def renew_unwinder(self) -> None:
+        """Go on with a new unwinder that knows the processes of the present one and nothing else; between two files."""
+        assert self._unwinder is not None
+        old = self._unwinder
+        records = self.sampler.describe_kernel() + old.describe(self.sampler.encoder())
+        self._add_counts()
+        self._lost_before += old.decoder.sideband.lost
+        self._lost = 0
+        self._renewed()
+        self._described = None
+        self._unwinder = self._new_unwinder()
+        self._emitter = Emitter(self._unwinder.stacks)
+        self.sampler.release(old)
+        self._unwinder.unwind([memoryview(records)])
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether a new unwinder would be much smaller."""
+        return self._unwinder is not None and self._unwinder.outgrown
 
     def as_file(self, written: PerfWriter, source: int, sink: BinaryIO) -> None:
         """Copy the records of ``written``, whose file has the descriptor ``source``, to ``sink`` in file form."""
@@ -162,10 +215,10 @@ class Recorder:
             done.spans.clear()
             if (
                 self._unwinder.decoder.sideband.lost > self._lost
-                and time.monotonic() - self._described > DESCRIBE_INTERVAL_S
+                and time.monotonic() - self._described_at > DESCRIBE_INTERVAL_S
             ):
                 # Lost records may have been mappings, names, new processes.
-                self._lost, self._described = self._unwinder.decoder.sideband.lost, time.monotonic()
+                self._lost, self._described_at = self._unwinder.decoder.sideband.lost, time.monotonic()
                 known = {*self._unwinder.replay.pids(), *done.samples.pid}
                 self._pieces = self.sampler.describe_again(known)
         else:
@@ -192,7 +245,12 @@ class Recorder:
         emitter, unwinder = self._emitter, self._unwinder
         assert emitter is not None
         assert unwinder is not None
-        emitter.see(unwinder.stacks)
+        for records in self._before:
+            self.writer.write(records)
+        if self._described is not None:
+            emitter.only_of(bytes(self._described.pids))
+        stacks = unwinder.stacks
+        emitter.see(stacks)
         emitter.restart()
         comms = [unwinder.names[done.comm[sample]] for sample in done.late]
         emitter.precede(names_of_the_late(self.sampler.events, done.samples, done.late, comms))
@@ -210,6 +268,7 @@ class Recorder:
         if self._blocked is not None:
             self._write_blocked()
         self.summary.samples += len(done.samples)
+        self.see_round(done, unwinder, stacks)
 
     def _write_blocked(self) -> None:
         assert self._blocked is not None
@@ -220,6 +279,9 @@ class Recorder:
             return
         event = self.events[self.sampler.off_cpu]
         columns: dict[str, Any] = self._blocked.take()
+        if self._described is not None:
+            threads = set(zip(columns["pid"][:count], columns["tid"][:count], strict=True))
+            self.writer.write(self._described.of_threads(threads, max(0, min(columns["time"][:count]) - 1)))
         columns["identifier"] = memoryview(event.ids[0].to_bytes(8, "little") * count).cast("Q")
         self._emitter.samples(event.sample_type, columns, 0, count)
         self.writer.write(self._emitter.take())

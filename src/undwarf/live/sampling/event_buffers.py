@@ -114,6 +114,11 @@ def _largest_dump(limit: float) -> int:
     return dump // 8 * 8
 
 
+def _first(items: list[int], number: int) -> list[int]:
+    """The items, the one with this number first."""
+    return [items[number], *items[:number], *items[number + 1 :]]
+
+
 def _drain(relay: Relay, pause: int) -> None:
     """Drain a buffer every ``pause`` ns."""
     pe.request_short_slice()
@@ -124,11 +129,13 @@ class OpenEvents:
     """The descriptors and ring buffers of events on a target. Raises UndwarfError if the kernel refuses an event.
 
     ``tracking`` is the number of the event with the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of
-    those that they are drained into (0: none), ``watermark`` the bytes in a buffer that wake the poller. ``leaders``:
+    those that they are drained into (0: none), ``watermark`` the bytes in a buffer that wake the poller, at most one
+    ``part``-th of it. ``leaders``:
     by event, the number of its group's leader, which comes before it; its own number outside of groups. With
     ``small_dump``, events with larger stack dumps are opened a second time, with dumps of that size (bytes), and
-    ``small`` decides which ones are enabled first. Afterwards ``events`` have the flags that the kernel accepted, and
-    their ids, also of the second ones.
+    ``small`` decides which ones are enabled first. For each of the frequencies ``slower`` (Hz) events with a frequency
+    are opened once more, and stay disabled. Afterwards ``events`` have the flags that the kernel accepted, and their
+    ids, also of the further ones.
     """
 
     def __init__(
@@ -142,6 +149,8 @@ class OpenEvents:
         leaders: Sequence[int] = (),
         small_dump: int = 0,
         small: bool = False,
+        slower: Sequence[int] = (),
+        part: int = 4,
     ) -> None:
         self.events = list(events)
         self.small_dump = small_dump
@@ -153,11 +162,15 @@ class OpenEvents:
         self._relay_bytes = relay
         self._drainers: list[threading.Thread] = []
         self._watermark = watermark
+        self._part = part
         self._target = target
         self._tracking = tracking
         self._descriptors: list[list[int]] = [[] for _ in events]
         self._small: dict[int, int] = {}
         """The descriptor of the event with small dumps for that of the event with full ones."""
+        self._slower: list[dict[int, int]] = [{} for _ in slower]
+        """By lower frequency: its descriptor for that of the event with the first frequency."""
+        self._frequencies = list(slower)
         self._group_of = leaders or range(len(events))
         self._leaders: dict[int, int] = {}
         self._maps: list[mmap.mmap] = []
@@ -206,10 +219,9 @@ class OpenEvents:
                     opened = True
                     grouped[number, tid, cpu] = descriptor
                     self._descriptors[number].append(descriptor)
-                    for one in (descriptor, self._small.get(descriptor)):
-                        if one is not None:
-                            self._by_descriptor[one] = cpu
-                            ids.append(pe.event_id(one))
+                    for one in self._same_event(descriptor):
+                        self._by_descriptor[one] = cpu
+                        ids.append(pe.event_id(one))
             plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | (pe.DISABLED if leader == number else 0)
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
@@ -233,12 +245,22 @@ class OpenEvents:
     def _all_of(self, number: int) -> list[int]:
         """The descriptors of an event, first those with full dumps."""
         descriptors = self._descriptors[number]
-        return descriptors + [self._small[one] for one in descriptors if one in self._small]
+        return descriptors + [other for one in descriptors for other in self._same_event(one)[1:]]
+
+    def _same_event(self, descriptor: int) -> list[int]:
+        """The descriptor, and those of the same event with small dumps and with lower frequencies."""
+        others = [known[descriptor] for known in (self._small, *self._slower) if descriptor in known]
+        return [descriptor, *others]
 
     def _open_both(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
-        """As :meth:`_open_on`; also opens the event with small dumps, if it is to have one. Raises OSError."""
+        """As :meth:`_open_on`; also opens the event with small dumps and with lower frequencies, if it is to have such.
+        Raises OSError."""
         if not 0 < self.small_dump < event.sample_stack_user:
-            return self._open_on(event, tid, cpu, group)
+            opened, descriptor = self._open_on(event, tid, cpu, group)
+            for frequency, known in zip(self._frequencies if event.freq else (), self._slower, strict=False):
+                slow = replace(opened, sample_period=frequency, flags=opened.flags & ~pe.ENABLE_ON_EXEC)
+                _slow, known[descriptor] = self._open_on(slow, tid, cpu, -1)
+            return opened, descriptor
         on_exec = event.flags & pe.ENABLE_ON_EXEC
         disabled = replace(event, flags=event.flags & ~pe.ENABLE_ON_EXEC)
         full, descriptor = self._open_on(disabled if self.small else event, tid, cpu, group)
@@ -259,7 +281,7 @@ class OpenEvents:
             tries.append(replace(last, flags=last.flags & ~flags, read_format=last.read_format & ~read_format))
         for attempt in tries:
             try:
-                watermark = min(self._watermark, self.ring_bytes // 4)
+                watermark = min(self._watermark, self.ring_bytes // self._part)
                 return attempt, pe.open_event(attempt, tid, cpu, watermark=watermark, group=group)
             except OSError as error:
                 if error.errno != errno.EINVAL or attempt is tries[-1]:
@@ -348,6 +370,15 @@ class OpenEvents:
                 fcntl.ioctl(pair[not small], pe.DISABLE, 0)
                 fcntl.ioctl(pair[small], pe.ENABLE, 0)
 
+    def change_frequency(self, step: int) -> None:
+        """Sample with the first frequency (``step`` 0), or with one of the lower ones (1 and higher)."""
+        for descriptor in self._slower[0] if self._slower else ():
+            chosen, *others = _first(self._same_event(descriptor), step)
+            for one in others:
+                with suppress(OSError):
+                    fcntl.ioctl(one, pe.DISABLE, 0)
+            fcntl.ioctl(chosen, pe.ENABLE, 0)
+
     def disable(self) -> None:
         """Disable all events."""
         for number in range(len(self.events)):
@@ -387,5 +418,7 @@ class OpenEvents:
                 os.close(descriptor)
         self._by_descriptor.clear()
         self._small.clear()
+        for known in self._slower:
+            known.clear()
         for descriptors in self._descriptors:
             descriptors.clear()

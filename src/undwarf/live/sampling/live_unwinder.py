@@ -47,6 +47,11 @@ MAX_NODES = 250_000
 """Stack nodes above which all are dropped: their columns are copied in each round."""
 MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
+GROWTH = 2
+"""How often its size after the last time it must have before it is compacted again."""
+MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 20_000, 10_000
+"""Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
+together some 20 MB. A machine with 500 processes has half of the mappings when it starts."""
 INITIAL_IMAGES = 64
 """Images that the first walker can hold."""
 
@@ -77,7 +82,8 @@ class LiveUnwinder:
 
     ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live``: continue stacks beyond their
     dump in the memory of the running process, ``infer``: also if it is not proven that it was the same at the time of
-    the sample. ``runtime`` keeps the run-time address of each frame. ``disk`` caches rows of unwind tables.
+    the sample. ``runtime`` keeps the run-time address of each frame. Snapshots of address spaces are compacted above
+    ``most_mappings``. ``disk`` caches rows of unwind tables.
     """
 
     def __init__(
@@ -91,6 +97,7 @@ class LiveUnwinder:
         infer: bool = True,
         switches: bool = False,
         runtime: bool = True,
+        most_mappings: int = MAX_SNAPSHOT_MAPPINGS,
         disk: Store | None = None,
         limits: Limits = DEFAULT,
     ) -> None:
@@ -116,6 +123,8 @@ class LiveUnwinder:
         )
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
+        self.decoded: list[Callable[[Samples, Sequence[int], Sideband], None]] = []
+        """Called with the samples of each round, their order by time and its side band, before these are replayed."""
         self.renewed: list[Callable[[], None]] = []
         """Called when all stacks are dropped."""
         self._events = list(events)
@@ -130,6 +139,7 @@ class LiveUnwinder:
         for event in events:
             self._sample_types |= event.sample_type
         self._position = 0
+        self._most_mappings = most_mappings
         self._compacted_size = 0
         self._gone: set[int] = set()
         self._ones = zeros("B", 0)
@@ -161,6 +171,8 @@ class LiveUnwinder:
         order = sort_order(samples.time)
         sideband = build_sideband(decoder.columns)
         self._see_names()
+        for notify in self.decoded:
+            notify(samples, order, sideband)
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
         self._moved.reject_unproven()
         stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
@@ -236,33 +248,52 @@ class LiveUnwinder:
     def describe(self, encoder: RecordEncoder) -> bytes:
         """Records of the known processes, including ended ones whose last samples are still to come."""
         out = []
-        keys = self.replay.keys()
         for pid in self.replay.pids():
             threads = threads_of(pid) if pid > 0 else []
             if pid <= 0 or (self.replay.exited(pid) and not threads):
                 continue
-            for tid in threads or [pid]:
-                comm = self.replay.comm_of(tid)
-                if comm >= 0:
-                    out.append(encoder.comm(self.names[comm], pid, tid))
-            for start, end, offset, image, flags in self.replay.mappings_of(pid):
-                if flags & EXECUTABLE:
-                    name, identity = keys[image]
-                    file = self.identities[identity]
-                    out.append(
-                        encoder.mmap2(
-                            self.names[name],
-                            pid,
-                            pid,
-                            start,
-                            end - start,
-                            offset,
-                            build_id=file.build_id,
-                            device=(file.major, file.minor),
-                            inode=(file.inode, file.generation),
-                        )
-                    )
+            out += [self.describe_name(encoder, pid, tid) for tid in threads or [pid]]
+            out.append(self.describe_mappings(encoder, pid))
         return b"".join(out)
+
+    def describe_name(self, encoder: RecordEncoder, pid: int, tid: int, time: int = 0) -> bytes:
+        """The record of a thread's name, as of ``time`` (ns); empty if it is not known."""
+        comm = self.replay.comm_of(tid)
+        return encoder.comm(self.names[comm], pid, tid, time=time) if 0 <= comm < len(self.names) else b""
+
+    def describe_mappings(self, encoder: RecordEncoder, pid: int, time: int = 0) -> bytes:
+        """Records of a process's code, as of ``time`` (ns); empty if it has none."""
+        out = []
+        for start, end, offset, image, flags in self.replay.mappings_of(pid):
+            if flags & EXECUTABLE:
+                if image >= len(self.keys):
+                    self.keys += self.replay.keys()[len(self.keys) :]
+                name, identity = self.keys[image]
+                file = self.identities[identity]
+                out.append(
+                    encoder.mmap2(
+                        self.names[name],
+                        pid,
+                        pid,
+                        start,
+                        end - start,
+                        offset,
+                        build_id=file.build_id,
+                        device=(file.major, file.minor),
+                        inode=(file.inode, file.generation),
+                        time=time,
+                    )
+                )
+        return b"".join(out)
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether most of what it keeps is probably of processes and files that are gone: a new one is smaller."""
+        return (
+            self.replay.mappings.capacity() > MANY_MAPPINGS
+            or len(self.names) > MANY_NAMES
+            or self.replay.image_total() > MANY_IMAGES
+        )
 
     def close(self) -> None:
         """Store the tables' rows for the next run, and close the memory of processes."""
@@ -310,7 +341,7 @@ class LiveUnwinder:
             for notify in self.renewed:
                 notify()
         size = self.replay.mappings.capacity()
-        if size > MAX_SNAPSHOT_MAPPINGS and size > 4 * self._compacted_size:
+        if size > self._most_mappings and size > GROWTH * self._compacted_size:
             # Samples of a process that has ended may still come: it is removed the next time.
             gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
             self.replay.compact(gone & self._gone)

@@ -22,7 +22,7 @@ from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
 from undwarf.live.sampling.dump_size import DumpSize
 from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Sizes, Target, sizes
-from undwarf.live.sampling.live_unwinder import LiveUnwinder
+from undwarf.live.sampling.live_unwinder import MAX_SNAPSHOT_MAPPINGS, LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
 from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
@@ -82,7 +82,10 @@ class Sampler:
         """Called after each round, when the kernel may reuse its buffers."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._build_ids = system.BuildIds()
+        self._kernel_records = system.KernelRecords()
+        self._unwinders: list[tuple[LiveUnwinder, Defects]] = []
         self._owned = ExitStack()
+        self._owned.callback(lambda: self.release(*(unwinder for unwinder, _defects in self._unwinders)))
         self.workload = Workload(settings.command, settings.piped) if settings.command else None
         if self.workload is not None:
             self._owned.callback(self.workload.close)
@@ -111,7 +114,8 @@ class Sampler:
                 f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB per CPU do not hold "
                 f"more at {rate:,} Hz: a lower -F or a larger --buffer lets them be larger"
             )
-        self.watermark = max(mmap.PAGESIZE, int(max(MIN_ROUND_SAMPLES, rate * EARLY_ROUND_S) * (dump + 512)))
+        early = rate * (2 * settings.interval or EARLY_ROUND_S)
+        self.watermark = max(mmap.PAGESIZE, int(max(MIN_ROUND_SAMPLES, early) * (dump + 512)))
         target = self._target()
         # A dummy event tracks what runs already: its side band must be enabled before running processes are described.
         alone = target.on_exec and not target.delayed
@@ -145,8 +149,10 @@ class Sampler:
             flags = event.flags | pe.USE_CLOCKID
             if number == tracking:
                 flags |= _SIDE_BAND
-                if self.walks:
+                if self.walks and settings.data:
                     flags |= pe.MMAP_DATA
+                if settings.cgroups:
+                    flags |= pe.CGROUP
                 if settings.mode == "fp":
                     flags |= pe.DEFER_OUTPUT
                 if self.off_cpu is not None:
@@ -203,7 +209,17 @@ class Sampler:
                 limit = size.small_dump
                 wanted = [replace(one, sample_stack_user=min(one.sample_stack_user, limit)) for one in wanted]
             try:
-                opened = OpenEvents(wanted, tracking, whom, *buffers, order, small_dump=small, small=size.starts_small)
+                opened = OpenEvents(
+                    wanted,
+                    tracking,
+                    whom,
+                    *buffers,
+                    order,
+                    small_dump=small,
+                    small=size.starts_small,
+                    slower=self.settings.slower,
+                    part=2 if self.settings.interval else 4,
+                )
             except UndwarfError as error:
                 refused = refused or error
                 continue
@@ -261,6 +277,10 @@ class Sampler:
         elif settings.period is not None and period == 1 and event.name != OFF_CPU:
             period = settings.period
         fields = SampleField.CALLCHAIN
+        if settings.cgroups:
+            fields |= SampleField.CGROUP
+        if not settings.idle:
+            flags |= pe.EXCLUDE_IDLE
         if event.type == TRACEPOINT:
             fields |= SampleField.RAW
         if event.type == BREAKPOINT or "fault" in event.name:
@@ -316,8 +336,8 @@ class Sampler:
     def describe(self) -> bytes:
         """Records of the processes that run already, and of the kernel."""
         settings = self.settings
-        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
-        out = [system.describe_kernel(encoder)] if self._kernel else []
+        encoder = self.encoder()
+        out = [self._kernel_records.now(encoder)] if self._kernel else []
         if self._kernel and not out[0]:
             self.summary.notes.append(f"the kernel's functions have no names: {system.why_no_kernel()}")
         if settings.everything:
@@ -332,21 +352,25 @@ class Sampler:
         out.append(system.describe_processes(encoder, pids, self._build_ids))
         return b"".join(out)
 
-    def describe_now(self, unwinder: LiveUnwinder | None) -> bytes:
-        """As :meth:`describe`, while sampling. Processes come from the ``unwinder``, if there is one: some that have
-        ended may have samples still to come."""
-        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
-        kernel = system.describe_kernel(encoder) if self._kernel else b""
-        if unwinder is not None:
-            return kernel + unwinder.describe(encoder)
-        return kernel + system.describe_processes(encoder, system.all_processes(), self._build_ids)
+    def describe_now(self) -> bytes:
+        """As :meth:`describe`, while sampling."""
+        encoder = self.encoder()
+        return self.describe_kernel() + system.describe_processes(encoder, system.all_processes(), self._build_ids)
+
+    def describe_kernel(self) -> bytes:
+        """Records of the kernel and its modules, as they are now."""
+        return self._kernel_records.now(self.encoder()) if self._kernel else b""
+
+    def encoder(self) -> RecordEncoder:
+        """Encodes records of the side band."""
+        return RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
 
     def describe_again(self, known: Iterable[int]) -> Iterator[bytes]:
         """Records of what runs now, after side-band records were lost, in pieces for the time between two rounds.
 
         ``known``: the process ids to describe, unless whole CPUs are sampled.
         """
-        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
+        encoder = self.encoder()
         pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
         began, piece = time.monotonic(), []
         for pid in pids:
@@ -365,7 +389,7 @@ class Sampler:
         for descriptor in watched if self.workload is None else {*watched, self.workload.watch}:
             self.open.poller.register(descriptor)
         stopping = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             # When the terminal closes, the recording is finished.
             stopping.append(signal.SIGHUP)
         if threading.current_thread() is not threading.main_thread():
@@ -417,6 +441,7 @@ class Sampler:
         first_until = time.monotonic() + FIRST_ROUNDS_S
         # Large buffers of our own do not wake the poller.
         pause = ROUND_S if not self.open.relays or self._rate < 1 / EARLY_ROUND_S**2 else EARLY_ROUND_S
+        pause = self.settings.interval or pause
         while not last:
             now = time.monotonic()
             if delayed is not None and now >= delayed:
@@ -500,17 +525,21 @@ class Sampler:
             infer=self.settings.other_dumps,
             switches=self.off_cpu is not None,
             runtime=runtime,
+            most_mappings=self.settings.most_mappings or MAX_SNAPSHOT_MAPPINGS,
             disk=Store.from_environment(self.limits),
             limits=self.limits,
         )
         finder.containers = Containers(lambda: [pid for pid in unwinder.replay.pids() if pid > 0])
-        self._owned.callback(self._note_own_defects, finder.defects)
-        self._owned.callback(unwinder.close)
+        self._unwinders.append((unwinder, finder.defects))
         return unwinder
 
-    def _note_own_defects(self, defects: Defects) -> None:
-        """Report undwarf's own defects now; damage in files is reported when the recording is read."""
-        self.summary.notes += [str(defect) for defect in defects if defect.kind == OWN_DEFECT]
+    def release(self, *unwinders: LiveUnwinder) -> None:
+        """Close these unwinders. Undwarf's own defects are reported now; damage in files when the recording is read."""
+        for unwinder, defects in self._unwinders:
+            if unwinder in unwinders:
+                unwinder.close()
+                self.summary.notes += [str(defect) for defect in defects if defect.kind == OWN_DEFECT]
+        self._unwinders = [pair for pair in self._unwinders if pair[0] not in unwinders]
 
     def close(self) -> None:
         """Close the events; a command that was never started ends."""

@@ -68,6 +68,18 @@ class Settings:
     """Seconds before sampling begins."""
     seconds: float | None = None
     """Duration after which sampling ends at the latest."""
+    interval: float = 0.0
+    """Most seconds between two rounds; 0: as is best for stacks that are deeper than their dump."""
+    slower: Sequence[int] = ()
+    """Lower frequencies (Hz) that sampling may change to."""
+    most_mappings: int = 0
+    """Mappings in snapshots of address spaces above which these are compacted; 0: as is best for speed."""
+    data: bool = True
+    """Also keep mappings of data: half of all."""
+    idle: bool = True
+    """Sample CPUs also while they are idle, if the event counts then."""
+    cgroups: bool = False
+    """Record the control group of each sample, if the kernel can."""
     piped: bool = False
     """Standard output has the recording, or its summary; the command's goes to standard error, as with perf."""
     command_line: list[str] = field(default_factory=list)

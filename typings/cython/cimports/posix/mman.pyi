@@ -2,6 +2,7 @@
 
 from typing import Any
 
+MADV_DONTNEED: int
 MADV_HUGEPAGE: int
 MAP_ANONYMOUS: int
 MAP_FAILED: Any
