@@ -23,7 +23,9 @@ from undwarf.agent.metrics import Metrics
 from undwarf.agent.minutes import Minutes, Sink
 from undwarf.agent.settings import AgentSettings
 from undwarf.agent.spool import LEAST_BYTES, Spool, whole_bytes
+from undwarf.api import open_recording
 from undwarf.live import perf_event as pe
+from undwarf.live.perf_event import BUILD_ID
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.unwind.provenance import Provenance
 
@@ -115,7 +117,12 @@ def test_each_recording_stands_alone(running: Running, busy: subprocess.Popen[by
     assert description["labels"] == {"host": os.uname().nodename, "service": "shop"}
     assert str(busy.pid) in description["processes"]  # type: ignore[operator]
     with undwarf.open(path) as recording:
-        assert len(recording.profile().samples) == description["samples"]
+        profile = recording.profile()
+        assert len(profile.samples) == description["samples"]
+        assert all(image.build_id for image in profile.images if image.path.endswith(("/prog", "/libc.so.6")))
+    with open_recording(path, format="perf.data") as opened:
+        # The agent reads them itself: if the kernel is asked, it spoils the recordings of others.
+        assert not any(event.flags & BUILD_ID for event in opened.events)
     assert not list((running.folder / "spool").glob("*.data"))
     assert not list((running.folder / "spool").glob("*.part"))
 

@@ -59,6 +59,8 @@ class AgentSettings:
             buffer=self._buffer(interval),
             interval=interval,
             cgroups=cgroups,
+            # Others record on the same machine, and must not notice.
+            build_ids=False,
             idle=False,
             data=False,
             most_mappings=MOST_MAPPINGS,

@@ -41,13 +41,13 @@ def attr_stride(events: Sequence[EventAttr]) -> int:
     return max(len(encode_attr(event)) for event in events)
 
 
-def build_id_record(entry: BuildId) -> bytes:
-    """A BUILD_ID entry of the section (type 0), with the size of the id."""
+def build_id_record(entry: BuildId, kind: int = 0) -> bytes:
+    """An entry of the BUILD_ID section (type 0), or the record of pipe form, with the size of the id."""
     name = entry.filename.encode("utf-8", "surrogateescape") + b"\0"
     # Records of a stream must be multiples of 8 bytes; 36 of them come before the name.
     name += bytes(-(len(name) + 36) % 8)
     body = struct.pack("=i20sB3x", entry.pid, entry.build_id[:20], min(len(entry.build_id), 20)) + name
-    return record(0, body, entry.misc | MISC_BUILD_ID_SIZE)
+    return record(kind, body, entry.misc | MISC_BUILD_ID_SIZE)
 
 
 def build_ids(entries: Iterable[BuildId]) -> bytes:

@@ -18,7 +18,7 @@ from undwarf.live.record.off_cpu import Blocked
 from undwarf.live.sampling.live_unwinder import LiveUnwinder, Round
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import EventAttr, Features, RecordType
-from undwarf.perfdata.feature_writer import event_desc
+from undwarf.perfdata.feature_writer import build_id_record, event_desc
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.record_writer import finished_round
@@ -158,6 +158,10 @@ class Recorder:
 
     def end_file(self) -> PerfWriter:
         """Complete the current file; returns its writer."""
+        if self._unwinder is not None:
+            # Of files that the kernel described without one.
+            for entry in self._unwinder.build_ids():
+                self.writer.write(build_id_record(entry, RecordType.HEADER_BUILD_ID))
         self.writer.write(finished_round())
         self.writer.flush()
         return self.writer

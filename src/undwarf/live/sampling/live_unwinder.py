@@ -20,10 +20,12 @@ from undwarf.live.copied_code import LiveCopies
 from undwarf.live.moved_code import LiveMovedCode
 from undwarf.live.sampling.round_dumps import RoundDumps
 from undwarf.live.sampling.stack_continuation import DeepStacks
-from undwarf.live.system_snapshot import threads_of
+from undwarf.live.system_snapshot import BuildIds, threads_of
 from undwarf.ordering import sort_order
 from undwarf.perfdata import EventAttr, FileIdentity
+from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.decoder import Decoder
+from undwarf.perfdata.features import BuildId
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
@@ -104,6 +106,7 @@ class LiveUnwinder:
         self.defects = Defects()
         self.names: list[bytes] = []
         self.identities: list[FileIdentity] = []
+        self._build_ids = BuildIds()
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
         self.deep = DeepStacks(infer=infer)
@@ -270,21 +273,33 @@ class LiveUnwinder:
                     self.keys += self.replay.keys()[len(self.keys) :]
                 name, identity = self.keys[image]
                 file = self.identities[identity]
+                path = self.names[name]
+                build_id = file.build_id or self._build_ids.of(pid, path, file.major, file.minor, file.inode)
                 out.append(
                     encoder.mmap2(
-                        self.names[name],
+                        path,
                         pid,
                         pid,
                         start,
                         end - start,
                         offset,
-                        build_id=file.build_id,
+                        build_id=build_id,
                         device=(file.major, file.minor),
                         inode=(file.inode, file.generation),
                         time=time,
                     )
                 )
         return b"".join(out)
+
+    def build_ids(self) -> list[BuildId]:
+        """The build-ids of the mapped files that the kernel described by device and inode."""
+        found = []
+        keys = self.replay.keys()
+        for name, identity in keys:
+            path, file = self.names[name], self.identities[identity]
+            if file.inode and (build_id := self._build_ids.of(0, path, file.major, file.minor, file.inode)):
+                found.append(BuildId(-1, build_id, os.fsdecode(path), CpuMode.USER))
+        return found
 
     @property
     def outgrown(self) -> bool:

@@ -60,7 +60,7 @@ _CYCLES = re.compile(r"(cpu-)?cycles")
 OFF_CPU = "offcpu-time"
 """perf's name for time spent blocked."""
 _FIELDS = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.CPU | SampleField.PERIOD
-_SIDE_BAND = pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL | pe.BPF_EVENT | pe.BUILD_ID
+_SIDE_BAND = pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL | pe.BPF_EVENT
 
 
 class Sampler:
@@ -149,6 +149,8 @@ class Sampler:
             flags = event.flags | pe.USE_CLOCKID
             if number == tracking:
                 flags |= _SIDE_BAND
+                if settings.build_ids:
+                    flags |= pe.BUILD_ID
                 if self.walks and settings.data:
                     flags |= pe.MMAP_DATA
                 if settings.cgroups:

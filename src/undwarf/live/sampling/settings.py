@@ -76,6 +76,9 @@ class Settings:
     """Mappings in snapshots of address spaces above which these are compacted; 0: as is best for speed."""
     data: bool = True
     """Also keep mappings of data: half of all."""
+    build_ids: bool = True
+    """Let the kernel add build-ids to mappings. It then also marks mappings in others' recordings as having one, since
+    `perf_event_mmap_output` does not restore ``header.misc`` from one event to the next: perf 6.1 crashes on these."""
     idle: bool = True
     """Sample CPUs also while they are idle, if the event counts then."""
     cgroups: bool = False
