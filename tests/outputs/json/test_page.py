@@ -43,4 +43,4 @@ def test_an_example_works(line: str, tmp_path: Path) -> None:
 
 def test_each_command_has_an_example() -> None:
     shown = {line.split()[1] for line in EXAMPLES}
-    assert shown == set(COMMANDS) - {"browse", "completion"}
+    assert shown == set(COMMANDS) - {"agent", "browse", "completion"}
