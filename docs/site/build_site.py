@@ -65,6 +65,7 @@ def stage() -> None:
         target = PAGES / staged(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(with_links(source.read_text(encoding="utf-8"), source), encoding="utf-8")
+    shutil.copytree(DOCS / "images", PAGES / "images")
     command_pages.write(PAGES / "reference" / "commands")
     schema_pages.write(PAGES / "reference" / "schemas")
 
