@@ -930,7 +930,7 @@ class SampleColumns:
     (data address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size``
     as the kernel writes them; ``space``, the number of the sample's address space; ``position``, the offset of the
     sample in the recording, and ``regs_at``, ``regs_intr_at``, ``raw_at``, ``branch_at``, offsets of these fields in
-    it; ``cgroup``, the id of a control group.
+    it; ``cgroup``, the id of a control group; ``count``, of an entry that stands for several samples, how many.
     """
 
     time: memoryview
@@ -951,7 +951,11 @@ class SampleColumns:
     data_page_size: memoryview | None
     code_page_size: memoryview | None
     cgroup: memoryview | None
+    count: memoryview | None
     def __len__(self) -> int: ...
+    @property
+    def total(self) -> int:
+        """The number of samples, which is that of entries unless they are sums."""
 
 class StackColumns:
     """One entry per node: its caller's node (``parent``, a smaller number; none for a root) and its ``frame``."""
@@ -1745,6 +1749,16 @@ class Limits(NamedTuple):
     """Operations within each other in what a tracepoint is printed by; the kernel's own have up to 60."""
     print_elements: int = 4096
     """Elements of one array in a tracepoint's text, and characters that a number or string in it is filled to."""
+    store_commits: int = 1 << 16
+    """Commits of a fleet's store; `undwarf fleet compact` makes one of them."""
+    store_commit_bytes: int = 64 << 20
+    """Size of one of them; each file that it lists takes some 150 bytes."""
+    store_memory: int = 4 << 30
+    """Bytes of memory that DuckDB takes while it reads a store."""
+    store_values: int = 1 << 29
+    """Values of one file of a store, and of all stacks that are read at once; each takes up to 16 bytes."""
+    store_depth: int = 1 << 16
+    """Frames of one stack of a store."""
     branches: int = 1024
     """Entries of one sample's branch stack; processors have up to 64."""
     branch_code_bytes: int = 256 << 10

@@ -156,7 +156,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, fleet: Command) -> None:
         assert b"[2J" in done.stdout or command == "symbols missing"
     page = tmp_path / "page.html"
     assert fleet("flamegraph", store, "-o", page).exit_code == 0
-    assert page.read_text().count("</script>") == 2, "the data of the page and its script"
+    assert page.read_text().count("</script>") == 3, "two parts of the page and its script"
 
 
 @pytest.mark.parametrize(

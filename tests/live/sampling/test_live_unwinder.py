@@ -42,6 +42,14 @@ def unwinder():
     unwinder.close()
 
 
+@pytest.fixture
+def small():
+    """One that compacts snapshots of few mappings."""
+    unwinder = LiveUnwinder([EVENT], Finder(), live=False, most_mappings=64)
+    yield unwinder
+    unwinder.close()
+
+
 def chains(unwinder: LiveUnwinder, *records: bytes) -> list[list[int]]:
     return chains_of(unwinder, unwinder.unwind([memoryview(b"".join(records))]).stack)
 
@@ -81,25 +89,23 @@ def test_more_images_than_the_first_walker_holds_are_walked(unwinder: LiveUnwind
     assert chains(unwinder, sample(9)) == [[0x400100, 0x400776]]
 
 
-def test_snapshots_are_compacted_and_mappings_stay(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
+def test_snapshots_are_compacted_and_mappings_stay(small: LiveUnwinder):
     pid = os.getpid()
-    chains(unwinder, mapping(pid, 0x400000), sample(2, pid=pid))
+    chains(small, mapping(pid, 0x400000), sample(2, pid=pid))
     largest = 0
     for i in range(1, 200):
         start = 0x10000000 + (i << 20)
-        assert chains(unwinder, mapping(pid, start, time=10 * i), sample(10 * i + 1, pid=pid)) == [[0x400100, 0x400776]]
-        largest = max(largest, unwinder.replay.mappings.capacity())
+        assert chains(small, mapping(pid, start, time=10 * i), sample(10 * i + 1, pid=pid)) == [[0x400100, 0x400776]]
+        largest = max(largest, small.replay.mappings.capacity())
     assert largest < 4000
-    assert chains(unwinder, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
+    assert chains(small, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
 
 
-def test_ended_processes_are_removed_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
+def test_ended_processes_are_removed_after_a_while(small: LiveUnwinder):
     gone = 2**22 + 5
     for i in range(1, 40):
-        chains(unwinder, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
-    assert len(unwinder.replay.pids()) < 39
+        chains(small, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
+    assert len(small.replay.pids()) < 39
 
 
 def test_stacks_are_dropped_and_built_again(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):

@@ -81,8 +81,6 @@ def tree_of_lists(starts: Any, frame: Any) -> tuple[memoryview, memoryview, memo
 
 @cython.locals(
     words="const unsigned long long[::1]",
-    kept="unsigned long long[::1]",
-    old="unsigned long long[::1]",
     slots="unsigned int[::1]",
     rows="unsigned int[::1]",
     out="unsigned int[::1]",
