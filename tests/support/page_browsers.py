@@ -63,6 +63,9 @@ class Browser(Protocol):
 
     def click_at(self, x: int, y: int) -> None: ...
     def hover_at(self, x: int, y: int) -> None: ...
+    def drag(self, x: int, y: int, to_x: int) -> None:
+        """Press at a place, move to another one of the same height, and release."""
+
     def resize(self, width: int, height: int) -> None: ...
     def quit(self) -> None: ...
 
@@ -111,6 +114,15 @@ class Chromium:
 
     def hover_at(self, x: int, y: int) -> None:
         self._move(x, y).perform()
+
+    def drag(self, x: int, y: int, to_x: int) -> None:
+        chain = self._move(x, y)
+        pointer = chain.w3c_actions.pointer_action
+        pointer.pointer_down()
+        pointer.move_to_location((x + to_x) // 2, y)
+        pointer.move_to_location(to_x, y)
+        pointer.pointer_up()
+        chain.perform()
 
     def resize(self, width: int, height: int) -> None:
         self.driver.execute_cdp_cmd(
@@ -208,6 +220,10 @@ class Firefox:
 
     def hover_at(self, x: int, y: int) -> None:
         self._point(x, y, [])
+
+    def drag(self, x: int, y: int, to_x: int) -> None:
+        moves = [{"type": "pointerMove", "x": place, "y": y} for place in ((x + to_x) // 2, to_x)]
+        self._point(x, y, [{"type": "pointerDown", "button": 0}, *moves, {"type": "pointerUp", "button": 0}])
 
     def _point(self, x: int, y: int, then: list[dict[str, Any]]) -> None:
         self._act({"type": "pointer", "id": "mouse", "actions": [{"type": "pointerMove", "x": x, "y": y}, *then]})

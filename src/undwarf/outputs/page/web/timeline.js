@@ -555,6 +555,7 @@ export class Timeline {
       const { drag } = this;
       this.drag = null;
       if (!drag) return;
+      this.catchUp();
       if (!drag.moved && drag.mode === "new" && this.app.state.view.range) this.select(null);
       else this.app.say(/** @type {HTMLElement} */ (this.text).textContent ?? "");
     };
@@ -622,11 +623,14 @@ export class Timeline {
     this.pending = range;
     this.replacing = waiting ? this.replacing && replace : replace;
     if (waiting) return;
-    requestAnimationFrame(() => {
-      const { pending } = this;
-      this.pending = null;
-      if (pending) this.app.state.set({ range: pending }, this.replacing);
-    });
+    requestAnimationFrame(() => this.catchUp());
+  }
+
+  /** Select what waits for the next frame. */
+  catchUp() {
+    const { pending } = this;
+    this.pending = null;
+    if (pending) this.app.state.set({ range: pending }, this.replacing);
   }
 
   /** @param {[number, number] | null} range */
