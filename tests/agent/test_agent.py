@@ -337,7 +337,8 @@ def test_a_lower_frequency_takes_fewer_samples(spool: Spool, busy: subprocess.Po
     periods = {one.period for one in samples}
     assert periods == {10**9 // 199, 10**9 // 24}
     slow = [one.time for one in samples if one.period == 10**9 // 24]
-    assert all(after - before > 20e6 for before, after in pairwise(slow))
+    # On the whole: on a busy machine a sample may come late, and the next one on time.
+    assert slow[-1] - slow[0] > 20e6 * (len(slow) - 1)
 
 
 def test_names_of_sampled_kernel_functions_are_those_of_kallsyms(spool: Spool) -> None:

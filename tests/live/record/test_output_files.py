@@ -90,7 +90,8 @@ def switched(tmp_path: Path) -> list[Path]:
 
 @pytest.mark.parametrize("mode", ["live", "fp"])
 def test_each_of_several_files_can_be_read_by_itself(program: str, tmp_path: Path, mode: str):
-    command = ["--unwind", mode, "-z0", "-F", "5000", "--switch-output=20K", "--", program, "3", "8000"]
+    # It runs for long enough on a busy machine, where describing all processes takes a while.
+    command = ["--unwind", mode, "-z0", "-F", "5000", "--switch-output=20K", "--", program, "3", "24000"]
     assert record(tmp_path / "perf.data", *command) == 0
     found = switched(tmp_path)
     assert len(found) > 2
