@@ -1,4 +1,4 @@
-"""The spool: whole recordings alone, the oldest dropped first, and what is kept after a kill."""
+"""The spool holds complete recordings, evicts the oldest first, and recovers unfinished ones after a kill."""
 
 import json
 import os

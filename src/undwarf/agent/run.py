@@ -20,7 +20,7 @@ from undwarf.agent.otlp import Otlp
 from undwarf.agent.settings import AgentSettings
 from undwarf.agent.shipper import Shipper
 from undwarf.agent.spool import Spool
-from undwarf.agent.store import open_store
+from undwarf.agent.store import Store, open_store
 from undwarf.errors import UndwarfError
 from undwarf.live import perf_event as pe
 from undwarf.live.sampling.sampler import Sampler
@@ -129,7 +129,7 @@ class Agent:
             f"{len(spool)} in the spool"
         )
 
-    def _store(self):  # type: ignore[no-untyped-def]
+    def _store(self) -> Store:
         return open_store(self.settings.store)
 
     def _otlp(self) -> Otlp | None:

@@ -200,6 +200,13 @@ FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
 FRAME_FILTERS = ("symbols", "dsos", "callers")
 
 
+ROWS = click.option(
+    "--rows",
+    metavar="N",
+    type=click.IntRange(0),
+    default=None,
+    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
+)
 BY = click.option(
     "--by",
     type=click.Choice(["stack", "type"]),
@@ -299,6 +306,18 @@ class Number(click.FloatRange):
         if number != number:
             self.fail(f"{value!r} is not a number", param, ctx)
         return number
+
+
+COMPARED_CHILDREN = click.option(
+    "--children/--no-children", default=False, help="Compare functions with the weight of their callees."
+)
+TESTED_LIMIT = click.option(
+    "--percent-limit",
+    type=Number(0, 100),
+    default=1.0,
+    show_default=True,
+    help="Rows below this percentage of the weight are added up, and not tested one by one.",
+)
 
 
 def terminal_width() -> int | None:

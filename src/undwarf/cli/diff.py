@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, Number, is_given, notify, take_shared, terminal_width
+from undwarf.cli.common import (
+    COMPARED_CHILDREN,
+    FRAME_OPTIONS,
+    OPTIONS,
+    ROWS,
+    SKID,
+    TESTED_LIMIT,
+    Job,
+    is_given,
+    notify,
+    take_shared,
+    terminal_width,
+)
 from undwarf.errors import UsageError
 from undwarf.outputs.terminal.escape import printable
 
@@ -95,21 +107,9 @@ Examples:
     help="The unit of work: run (one recording), samples (compare shares), time (a second), event:NAME (what another "
     "event of the recordings counts), or the work done as NUMBER, BEFORE,AFTER or one number a recording.",
 )
-@click.option("--children/--no-children", default=False, help="Compare functions with the weight of their callees.")
-@click.option(
-    "--percent-limit",
-    type=Number(0, 100),
-    default=1.0,
-    show_default=True,
-    help="Rows below this percentage of the weight are added up, and not tested one by one.",
-)
-@click.option(
-    "--rows",
-    metavar="N",
-    type=click.IntRange(0),
-    default=None,
-    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
-)
+@COMPARED_CHILDREN
+@TESTED_LIMIT
+@ROWS
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What the numbers count.")
 @click.option(
     "--fail-if",

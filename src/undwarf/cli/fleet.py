@@ -3,14 +3,23 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import click
 
-from undwarf.cli.common import FRAME_FILTERS, FRAME_OPTIONS, Number, Progress, terminal_width
+from undwarf.cli.common import (
+    COMPARED_CHILDREN,
+    FRAME_FILTERS,
+    FRAME_OPTIONS,
+    ROWS,
+    TESTED_LIMIT,
+    Number,
+    Progress,
+    terminal_width,
+)
 from undwarf.cli.query import Format, format_of, named_output, sink_of, write_result
-from undwarf.cli.report import call_graph
+from undwarf.cli.report import CALL_GRAPH, CHILDREN, PERCENT_LIMIT
 from undwarf.errors import NothingUsable, UsageError
 
 if TYPE_CHECKING:
@@ -73,6 +82,14 @@ SPAN = click.option(
     multiple=True,
     help="Only these samples: 2026-11-28, 2026-11-28T10:00..2026-11-28T11:00 (UTC), host=web-*, service=, release=, "
     "container=, pod=, comm=, event= or another label; terms between commas must all hold.",
+)
+GRACE = click.option(
+    "--grace",
+    metavar="SECONDS",
+    type=Number(0),
+    default=3600.0,
+    show_default=True,
+    help="Keep files that are replaced for so long, for readers that have begun.",
 )
 WEIGHT = click.option(
     "--weight", type=click.Choice(["period", "samples"]), default="period", help="What the numbers count."
@@ -163,7 +180,7 @@ def ingest(
     sources = given(recordings, named) if recordings else incoming(opened, named)
     progress = Progress()
     with _workers(count, dask, certificates) as workers:
-        done = lambda ready, all_: progress("taking recordings", ready, all_)  # noqa: E731
+        done = partial(progress, "taking recordings")
         taken = ingest_all(chunks(opened, sources, reading), workers, done)
         symbols = Symbols()
         if not no_symbols and any(not one.problem for one in taken):
@@ -186,14 +203,7 @@ def _add_symbols(store: Any, workers: "Workers", reading: "Reading", files: tupl
 
 @command.command()
 @STORE
-@click.option(
-    "--grace",
-    metavar="SECONDS",
-    type=Number(0),
-    default=3600.0,
-    show_default=True,
-    help="Keep files that are replaced for so long, for readers that have begun.",
-)
+@GRACE
 @WORKERS
 @AS_JSON
 def compact(
@@ -218,14 +228,7 @@ def compact(
 @click.option(
     "--days", metavar="N", type=click.IntRange(1), required=True, help="Keep today and the N - 1 days before."
 )
-@click.option(
-    "--grace",
-    metavar="SECONDS",
-    type=Number(0),
-    default=3600.0,
-    show_default=True,
-    help="Keep files that are replaced for so long, for readers that have begun.",
-)
+@GRACE
 @WORKERS
 @AS_JSON
 def retain(
@@ -264,7 +267,7 @@ def _compact(
 
     progress = Progress()
     with _workers(count, dask, certificates) as workers:
-        done = lambda ready, all_: progress("merging files", ready, all_)  # noqa: E731
+        done = partial(progress, "merging files")
         found = compact_store(Store(store), workers, grace=grace, first_day=first_day, done=done)
     progress.close()
     if as_json:
@@ -452,30 +455,10 @@ def _profile(
     metavar="KEYS",
     help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
 )
-@click.option(
-    "--children/--no-children",
-    default=True,
-    help="Include the weight of callees in each function, or only its own weight.",
-)
-@click.option(
-    "-g",
-    "--call-graph",
-    "graph",
-    callback=call_graph,
-    default="caller",
-    metavar="none|caller|callee[,PERCENT]",
-    help="The tree below the table: caller: from roots down; callee: from hot functions up. Default: caller,5.",
-)
-@click.option(
-    "--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this percentage."
-)
-@click.option(
-    "--rows",
-    metavar="N",
-    type=click.IntRange(0),
-    default=None,
-    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
-)
+@CHILDREN
+@CALL_GRAPH
+@PERCENT_LIMIT
+@ROWS
 @WEIGHT
 @click.option("-n", "--show-nr-samples", is_flag=True, help="Add a column with the number of samples.")
 @click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own.")
@@ -620,21 +603,9 @@ def _kinds(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     callback=_kinds,
     help=f"What makes a row: {', '.join(_COMPARED)}.",
 )
-@click.option("--children/--no-children", default=False, help="Compare functions with the weight of their callees.")
-@click.option(
-    "--percent-limit",
-    type=Number(0, 100),
-    default=1.0,
-    show_default=True,
-    help="Rows below this percentage of the weight are added up, and not tested one by one.",
-)
-@click.option(
-    "--rows",
-    metavar="N",
-    type=click.IntRange(0),
-    default=None,
-    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
-)
+@COMPARED_CHILDREN
+@TESTED_LIMIT
+@ROWS
 @WEIGHT
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import SKID, Job, Number, is_given, notify, recording_command, terminal_width
+from undwarf.cli.common import ROWS, SKID, Job, Number, is_given, notify, recording_command, terminal_width
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +47,25 @@ def _columns(fields: str) -> tuple[str, bool, bool]:
     return ",".join(keys) or "comm,dso,sym", children, "sample" in words
 
 
+CHILDREN = click.option(
+    "--children/--no-children",
+    default=True,
+    help="Include the weight of callees in each function, or only its own weight.",
+)
+CALL_GRAPH = click.option(
+    "-g",
+    "--call-graph",
+    "graph",
+    callback=call_graph,
+    default="caller",
+    metavar="none|caller|callee[,PERCENT]",
+    help="The tree below the table: caller: from roots down; callee: from hot functions up. Default: caller,5.",
+)
+PERCENT_LIMIT = click.option(
+    "--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this percentage."
+)
+
+
 @recording_command(
     "report",
     by_frame=True,
@@ -85,30 +104,10 @@ Examples:
     default=None,
     help="As in perf: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
 )
-@click.option(
-    "--children/--no-children",
-    default=True,
-    help="Include the weight of callees in each function, or only its own weight.",
-)
-@click.option(
-    "-g",
-    "--call-graph",
-    "graph",
-    callback=call_graph,
-    default="caller",
-    metavar="none|caller|callee[,PERCENT]",
-    help="The tree below the table: caller: from roots down; callee: from hot functions up. Default: caller,5.",
-)
-@click.option(
-    "--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this percentage."
-)
-@click.option(
-    "--rows",
-    metavar="N",
-    type=click.IntRange(0),
-    default=None,
-    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
-)
+@CHILDREN
+@CALL_GRAPH
+@PERCENT_LIMIT
+@ROWS
 @click.option(
     "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
 )

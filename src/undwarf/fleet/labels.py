@@ -28,7 +28,7 @@ class Where(NamedTuple):
 
 
 class Shipped(NamedTuple):
-    """What is known of a recording beside its contents.
+    """The metadata of a recording.
 
     ``start`` and ``end`` in ns since 1970, None if unknown; ``sha256`` is empty or hexadecimal. ``cgroups`` and
     ``processes``: where the control groups, by id, and processes were; ``kallsyms``: the kernel's symbols as of

@@ -1,4 +1,4 @@
-"""Rows of the table of symbols: what is known of a frame's name, the functions inlined there and its lines."""
+"""Rows of the table of symbols: a frame's name, the functions inlined there and its source lines."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -93,8 +93,8 @@ def add(
     files: Sequence[str] = (),
     done: Callable[[int, int], None] | None = None,
 ) -> Named:
-    """Name the frames that have no names, of those images whose files are found or given. What is known is not looked
-    up again. Raises UndwarfError for given files that cannot be read."""
+    """Name the frames that have no names, of those images whose files are found or given. Frames with
+    names are left alone. Raises UndwarfError for given files that cannot be read."""
     for path in files:
         _opened(path)
     contents = store.contents()

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Weighs the states that the registers of one precise sample may be of, by whether their values agree with the
-instructions on the way to each state (:mod:`undwarf.unwind.path_values`)."""
+instructions on the path to each state (:mod:`undwarf.unwind.path_values`)."""
 
 from typing import Any
 

@@ -36,7 +36,8 @@ def plain_name(name: str) -> str:
 
 
 class SideFunctions:
-    """The functions of one side, numbered by key; numbers of what is known of each are parts of the side's weight.
+    """The functions of one side, numbered by key, with the properties that matching compares. Weights are parts of the
+    side's.
 
     ``keys``; ``own`` and ``passing``: weights without and with callees; ``callers`` and ``callees``: weight by number;
     ``inlined``: how much of its weight passed through copies that were inlined; ``variants``: the names with suffixes

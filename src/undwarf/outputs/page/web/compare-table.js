@@ -8,7 +8,7 @@ import { h } from "./elements.js";
 import { expression, literally } from "./entities.js";
 import { formatCount, formatWeight, safeText, shorten } from "./format.js";
 import { SELECTING } from "./selection.js";
-import { VirtualList } from "./virtual-list.js";
+import { VirtualList, markChosen } from "./virtual-list.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./compare-rows.js").TableEntry} TableEntry */
@@ -309,12 +309,7 @@ export class CompareTable {
   }
 
   mark() {
-    for (const [position, row] of this.list.drawn) {
-      row.classList.toggle("chosen", position === this.at);
-      row.setAttribute("aria-selected", String(position === this.at));
-    }
-    if (this.at >= 0) this.grid.setAttribute("aria-activedescendant", `row-${this.at}`);
-    else this.grid.removeAttribute("aria-activedescendant");
+    markChosen(this.grid, this.list, this.at);
   }
 
   followChosen() {

@@ -9,7 +9,7 @@ import { sparkline } from "./sparkline.js";
 import { SPANS, functionGrouping, tableRows, weightsOverTime } from "./table-rows.js";
 import { inclusive, neighbours } from "./totals.js";
 import { SELECTING } from "./selection.js";
-import { VirtualList } from "./virtual-list.js";
+import { VirtualList, markChosen } from "./virtual-list.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./table-rows.js").Rows} Rows */
@@ -340,12 +340,7 @@ export class TableView {
   }
 
   mark() {
-    for (const [position, row] of this.list.drawn) {
-      row.classList.toggle("chosen", position === this.at);
-      row.setAttribute("aria-selected", String(position === this.at));
-    }
-    if (this.at >= 0) this.grid.setAttribute("aria-activedescendant", `row-${this.at}`);
-    else this.grid.removeAttribute("aria-activedescendant");
+    markChosen(this.grid, this.list, this.at);
   }
 
   followChosen() {

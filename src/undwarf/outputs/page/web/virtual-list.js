@@ -111,3 +111,18 @@ export class VirtualList {
     return Math.max(1, Math.floor((this.scroller.clientHeight - this.content.offsetTop) / this.height) - 1);
   }
 }
+
+/**
+ * Show which row of a grid is chosen, to eyes and to screen readers.
+ * @param {HTMLElement} grid
+ * @param {VirtualList} list
+ * @param {number} at position of the row, -1 for none
+ */
+export function markChosen(grid, list, at) {
+  for (const [position, row] of list.drawn) {
+    row.classList.toggle("chosen", position === at);
+    row.setAttribute("aria-selected", String(position === at));
+  }
+  if (at >= 0) grid.setAttribute("aria-activedescendant", `row-${at}`);
+  else grid.removeAttribute("aria-activedescendant");
+}
