@@ -370,7 +370,8 @@ def test_types_have_weights_holes_and_equal_members_once(page: PageUnderTest) ->
 
 def test_types_follow_the_selection(page: PageUnderTest) -> None:
     page.open("view=types&range=%5B0%2C9%5D")
-    page.wait("() => document.querySelector('.type-list')")
+    # The list is there before it is filled.
+    page.wait("() => document.querySelector('.type-list')?.innerText.trim()")
     assert "No typed access" in page.text(".type-list") or page.values("tr[data-path=steps] [data-value]") == ["0"]
 
 
