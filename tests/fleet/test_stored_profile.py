@@ -1,6 +1,8 @@
 """Reports of a store are those of its recordings."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -184,3 +186,25 @@ def test_files_that_are_no_parquet_are_an_error(tmp_path: Path) -> None:
         store.write(file.path, b"PAR1" + bytes(40) + b"PAR1")
     with pytest.raises(UnreadableInput, match="cannot read"):
         stored(store)
+
+
+def test_stacks_with_the_same_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(str(tmp_path))
+    take(store, RECORDINGS)
+    keys = ("comm", "sym")
+    expected = texts(stored(store).profile, keys, 0, ())
+    monkeypatch.setattr("undwarf.fleet.stored_profile._HASHES", ("hash({}) % 1000", "hash({}, 5)"))
+    assert texts(stored(store).profile, keys, 0, ()) == expected
+    monkeypatch.setattr("undwarf.fleet.stored_profile._HASHES", ("hash({}) % 1000",))
+    with pytest.raises(UnreadableInput, match="the same hash"):
+        stored(store)
+
+
+def test_a_report_imports_no_library_but_duckdb(tmp_path: Path) -> None:
+    take(Store(str(tmp_path)), [str(SHIPPED / "words.data")])
+    program = (
+        "import sys; from undwarf.cli.main import run; run(['fleet', 'report', sys.argv[1]]);"
+        "print(*{'pyarrow', 'numpy', 'fsspec', 'polars', 'dask'}.intersection(sys.modules), 'and no more')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "and no more"

@@ -5,11 +5,13 @@ A recording that two commits hold, since two processes took it at once, counts i
 DuckDB's settings are locked before a query of the user runs: it reads the files of the tables, and nothing else.
 """
 
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from undwarf.arrow.columns_of_stream import Column, StreamError, columns_of_stream
 from undwarf.errors import NothingUsable, UnreadableInput, UsageError
-from undwarf.fleet.layout import PARTITIONED, TABLES, schema
+from undwarf.fleet.layout import PARTITIONED, TABLES, sql_types
 from undwarf.fleet.span import Span
 from undwarf.fleet.store import INSTALL, Contents, Store
 from undwarf.limits import DEFAULT
@@ -55,10 +57,6 @@ FROM totals LEFT JOIN selves USING (event, number) JOIN events USING (event) JOI
 ORDER BY total DESC, name""",
 )
 """Table functions for queries: their definitions in SQL."""
-_IN_COLUMNS = {
-    "binary": "BLOB", "int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN", "string": "VARCHAR",
-    "timestamp": "TIMESTAMP", "dictionary": "VARCHAR",
-}  # fmt: skip  # a table
 
 
 class Database:
@@ -100,10 +98,10 @@ class Database:
     def _scan(self, name: str) -> str:
         """The query of a table's rows."""
         files = self.contents.files(name, self.span.days, self.span.services or None)
-        columns = schema(name).names
+        columns = sql_types(name)
         extra = ["day", "service"] if name in PARTITIONED else []
         if not files:
-            kinds = [f'NULL::{_kind(field.type)} AS "{field.name}"' for field in schema(name)]
+            kinds = [f'NULL::{kind} AS "{column}"' for column, kind in columns.items()]
             kinds += [f"NULL::{'DATE' if one == 'day' else 'VARCHAR'} AS {one}" for one in extra]
             return f"SELECT {', '.join(kinds)} WHERE false"
         paths = [self.store.url(file.path) for file in files]
@@ -136,9 +134,7 @@ class Database:
         paths = [self.store.url(file.path) for file in files]
         if not paths:
             return
-        (values,) = self.arrow(f"SELECT sum(num_values)::BIGINT AS n FROM parquet_metadata({_texts(paths)})")[
-            "n"
-        ].to_pylist()
+        ((values,),) = self.rows(f"SELECT sum(num_values)::BIGINT FROM parquet_metadata({_texts(paths)})")
         most = self.store.limits.store_values
         if (values or 0) > most:
             why = f"its {name} have more than {most:,} values"
@@ -149,6 +145,53 @@ class Database:
         self.connection.execute(f"SET allowed_paths = {_texts([*self._paths, *filter(None, [writable])])}")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query, of which there are few. Raises UnreadableInput if files cannot be read."""
+        try:
+            return self.connection.execute(query).fetchall()
+        except _duckdb().Error as error:
+            raise _damaged(self.store, error) from None
+
+    def columns(self, query: str) -> dict[str, Column]:
+        """The columns of a query, which are of the types that :mod:`undwarf.arrow.columns_of_stream` reads; hashes come
+        as ``UUID``. Raises UnreadableInput if files cannot be read."""
+        return self._columns(self.connection, query)
+
+    def started(self, query: str) -> Callable[[], dict[str, Column]]:
+        """Start a query beside others, of tables and views that are there for all of the database; what this gives
+        waits for its columns, and raises as :meth:`columns`."""
+        connection = self.connection.cursor()
+        found: list[dict[str, Column]] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                found.append(self._columns(connection, query))
+            except BaseException as error:  # noqa: BLE001 - raised where the columns are taken
+                errors.append(error)
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+
+        def columns() -> dict[str, Column]:
+            thread.join()
+            if errors:
+                raise errors[0]
+            return found[0]
+
+        return columns
+
+    def _columns(self, connection: "duckdb.DuckDBPyConnection", query: str) -> dict[str, Column]:
+        engine = _duckdb()
+        try:
+            # Hashes of 16 bytes without offsets; as BLOB they have some, as UUID they else are texts.
+            connection.execute("SET arrow_lossless_conversion = true")
+            return columns_of_stream(connection.sql(query).__arrow_c_stream__())
+        except (engine.Error, StreamError, ValueError) as error:
+            raise _damaged(self.store, error) from None
 
     def arrow(self, query: str) -> Any:
         """The result of a query as a table of Arrow, None of a statement without one. Raises UnreadableInput if files
@@ -250,21 +293,6 @@ def _duckdb() -> Any:
     except ImportError:
         raise UsageError("a store is read with DuckDB", "it is not installed", INSTALL) from None
     return duckdb
-
-
-def _kind(kind: Any) -> str:
-    """The type in SQL of a column of the layout."""
-    text = str(kind)
-    if text.startswith("list<"):
-        return _kind(kind.value_type) + "[]"
-    if text.startswith("struct<"):
-        fields = ", ".join(f'"{kind.field(i).name}" {_kind(kind.field(i).type)}' for i in range(kind.num_fields))
-        return f"STRUCT({fields})"
-    if text.startswith("map<"):
-        return f"MAP({_kind(kind.key_type)}, {_kind(kind.item_type)})"
-    if text.startswith("fixed_size_binary"):
-        return "BLOB"
-    return next(sql for start, sql in _IN_COLUMNS.items() if text.startswith(start))
 
 
 def _text(value: str) -> str:

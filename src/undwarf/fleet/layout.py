@@ -83,8 +83,37 @@ def checked_day(text: str) -> str:
 @cache
 def schema(table: str) -> "pyarrow.Schema":
     """The columns of a table; ``day`` and ``service`` are in the paths of its files."""
-    import pyarrow as pa
+    import pyarrow
 
+    return _columns(table, pyarrow)
+
+
+@cache
+def sql_types(table: str) -> dict[str, str]:
+    """The columns of a table with their types in SQL. Importing pyarrow takes as long as a short report."""
+    types: dict[str, str] = _columns(table, _SqlTypes)
+    return types
+
+
+class _SqlTypes:
+    """DuckDB's names of the types of :func:`_columns`."""
+
+    schema = dict
+    string = staticmethod(lambda: "VARCHAR")
+    bool_ = staticmethod(lambda: "BOOLEAN")
+    int32 = staticmethod(lambda: "INTEGER")
+    int64 = staticmethod(lambda: "BIGINT")
+    binary = staticmethod(lambda _size: "BLOB")
+    timestamp = staticmethod(lambda _unit: "TIMESTAMP")
+    dictionary = staticmethod(lambda _indices, values: values)
+    field = staticmethod(lambda _name, kind: kind)
+    list_ = staticmethod(lambda kind: f"{kind}[]")
+    map_ = staticmethod(lambda key, value: f"MAP({key}, {value})")
+    struct = staticmethod(lambda fields: "STRUCT(" + ", ".join(f'"{name}" {kind}' for name, kind in fields) + ")")
+
+
+def _columns(table: str, pa: Any) -> Any:
+    """The columns of a table in the types of pyarrow, or of what has functions of the same names."""
     id_, text, name = pa.binary(ID_BYTES), pa.string(), pa.dictionary(pa.int32(), pa.string())
     when = pa.timestamp("us")
     event = pa.struct(

@@ -13,6 +13,7 @@ from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.grouping import look_up
+from undwarf.profile.inlined_frames import expanded
 from undwarf.profile.model import (
     NONE,
     EventInfo,
@@ -205,41 +206,6 @@ def name_frames(profile: Built, wanted: Iterable[int], resolver: Resolver) -> Bu
         images[frame] = frames.image[frame]
     number, functions = _named(resolver, {"image": images, "address": frames.address})
     return profile.derived(frames=replace(frames, function=number), functions=functions)
-
-
-def expanded(
-    frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
-) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
-    """Frames with source lines, and with inlined functions as frames of their own; functions; stacks; the new node of
-    each node."""
-    from undwarf.profile.inline_expansion import expand_frames, expand_stacks
-
-    known = len(functions)
-    made, added = expand_frames(inlines.columns, frames.function, functions.unnamed, known, inline)
-    more = len(added)
-    images, starts = zeros("I", known + more), zeros("Q", known + more)
-    images[:known], starts[:known] = functions.image, functions.address
-    for i, (base, _name) in enumerate(added, known):
-        images[i], starts[i] = functions.image[base], functions.address[base]
-    names = functions.name + [inlines.names[name] for _base, name in added]
-    source = made["source"]
-    parent, frame, innermost = expand_stacks(stacks.parent, stacks.frame, made["first"])
-    return (
-        FrameColumns(
-            take(frames.image, source),
-            take(frames.address, source),
-            take(frames.provenance, source),
-            made["function"],
-            take(frames.runtime, source) if frames.runtime is not None else None,
-            made["depth"],
-            made["file"],
-            made["line"],
-            take(frames.is_return, source) if frames.is_return is not None else None,
-        ),
-        FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
-        StackColumns(parent, frame),
-        innermost,
-    )
 
 
 def with_lines(profile: Built, store: ImageStore, lines_of: "Callable[[Image], Lines | None]") -> Built:
