@@ -3,11 +3,13 @@
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.support.fleets import BUILD_ID, READING, RECORDINGS, SHIPPED, rows, take, write_host
 
+from undwarf import Event, Mapping, PerfDataWriter
 from undwarf.api import open_recording
 from undwarf.errors import NothingUsable, UnreadableInput
 from undwarf.fleet.compaction import compact
@@ -52,7 +54,7 @@ def groups_of(opened: object) -> tuple[tuple[int, ...], ...]:
 @pytest.mark.parametrize("keys", [("comm", "dso", "sym"), ("pid", "tid", "cpu", "event", "sym", "srcline")])
 def test_the_report_of_one_recording_is_the_same(path: str, keys: tuple[str, ...], tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    take(store, [path])
+    assert not any(one.problem for one in take(store, [path]))
     lines = "srcline" in keys
     with open_recording(
         path, format="perf.data", symfs=READING.symfs, kallsyms=READING.kallsyms, cache=False
@@ -63,6 +65,46 @@ def test_the_report_of_one_recording_is_the_same(path: str, keys: tuple[str, ...
     assert texts(found.profile, keys, found.stack_dump, found.groups) == expected
     assert found.lost == lost
     assert len(expected) > 500
+
+
+def several_events(path: Path) -> str:
+    """A recording of a group of events and one without call chains, in the kernel alone and beyond the stack's end."""
+    events = [Event("cpu-clock"), Event("task-clock"), Event("page-faults")]
+    with path.open("wb") as sink, PerfDataWriter(sink, events, hostname="one", osrelease="6.1") as writer:
+        writer.comm(7, 7, "server")
+        writer.mapping(7, Mapping(0x400000, 0x500000, 0, "/srv/server", build_id=BUILD_ID))
+        kernel = 0xFFFFFFFF81000000
+        writer.mapping(-1, Mapping(kernel, kernel + 0x1000000, kernel, "[kernel.kallsyms]_text"))
+        for number in range(60):
+            call = 0x400100 + 16 * (number % 3)
+            time = 10**9 + 1000 * number
+            writer.sample(call, 7, 7, time, event=number % 3, period=1 + number, callchain=[call, 0x400800])
+            writer.sample(kernel + number, 7, 8, time, event=1, period=5, kernel_callchain=[kernel + number])
+            writer.sample(0x90000000, 9, 9, time, event=2, period=0, callchain=[])
+    return str(path)
+
+
+def cut_short(path: Path) -> str:
+    """A recording of which the end is missing."""
+    path.write_bytes((SHIPPED / "requests.data").read_bytes()[:60_000])
+    return str(path)
+
+
+def damaged(path: Path) -> str:
+    """A recording with wrong bytes."""
+    contents = bytearray((SHIPPED / "requests.data").read_bytes())
+    for at in range(20_000, len(contents), 7001):
+        contents[at] ^= 0x55
+    path.write_bytes(contents)
+    return str(path)
+
+
+@pytest.mark.parametrize("make", [several_events, cut_short, damaged])
+@pytest.mark.parametrize("keys", [("comm", "dso", "sym"), ("pid", "tid", "cpu", "event", "sym", "srcline")])
+def test_the_report_of_an_unusual_recording_is_the_same(
+    make: Callable[[Path], str], keys: tuple[str, ...], tmp_path: Path
+) -> None:
+    test_the_report_of_one_recording_is_the_same(make(tmp_path / "one.data"), keys, tmp_path / "store")
 
 
 def test_without_inlined_functions_too(tmp_path: Path) -> None:

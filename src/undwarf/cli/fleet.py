@@ -18,8 +18,9 @@ from undwarf.cli.common import (
     Progress,
     terminal_width,
 )
+from undwarf.cli.diff import FAIL_IF, exit_code, named_rows, refuse_total, with_conditions
 from undwarf.cli.query import Format, format_of, named_output, sink_of, write_result
-from undwarf.cli.report import CALL_GRAPH, CHILDREN, PERCENT_LIMIT
+from undwarf.cli.report import CALL_GRAPH, CHILDREN, FIELDS, GROUPED, PERCENT_LIMIT, perf_columns
 from undwarf.errors import NothingUsable, UsageError
 
 if TYPE_CHECKING:
@@ -455,11 +456,13 @@ def _profile(
     metavar="KEYS",
     help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
 )
+@FIELDS
 @CHILDREN
 @CALL_GRAPH
 @PERCENT_LIMIT
 @ROWS
 @WEIGHT
+@GROUPED
 @click.option("-n", "--show-nr-samples", is_flag=True, help="Add a column with the number of samples.")
 @click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own.")
 @_with_frame_filters
@@ -470,11 +473,13 @@ def report(
     store: str,
     spans: tuple[str, ...],
     sort: str,
+    perf_fields: str | None,
     children: bool,
     graph: tuple["Graph", float | None],
     percent_limit: float,
     rows: int | None,
     weight: "Weight",
+    grouped: bool | None,
     show_nr_samples: bool,
     no_inline: bool,
     as_json: bool,
@@ -493,6 +498,9 @@ def report(
     from undwarf.views.flat_profile import FRAME_KEYS, SAMPLE_KEYS, parse_keys
     from undwarf.views.report import compute_report
 
+    if perf_fields is not None:
+        sort, children, counted = perf_columns(perf_fields)
+        show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     for key in keys:
         if key not in SAMPLE_KEYS + FRAME_KEYS:
@@ -521,7 +529,7 @@ def report(
         children=children or as_json,
         graph=kind,
         min_share=options.tree_limit / 100,
-        groups=stored.groups,
+        groups=stored.groups if grouped is None else (tuple(range(len(stored.profile.events))),) if grouped else (),
         dump=stored.stack_dump,
     )
     if as_json:
@@ -607,6 +615,7 @@ def _kinds(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 @TESTED_LIMIT
 @ROWS
 @WEIGHT
+@FAIL_IF
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
 def diff(
@@ -619,9 +628,10 @@ def diff(
     percent_limit: float,
     rows: int | None,
     weight: Literal["period", "samples"],
+    fail_if: tuple[str, ...],
     as_json: bool,
     markdown: bool,
-) -> None:
+) -> int:
     """Compare two spans: what changed, by how much, and whether chance explains it.
 
     Shares of all weight are compared, since spans have more or fewer hosts. How far hosts differ says what chance does.
@@ -630,32 +640,51 @@ def diff(
     Examples:
       undwarf fleet diff profiles --before release=1.1 --after release=1.2
       undwarf fleet diff profiles --before 2026-11-27 --after 2026-11-28 --span service=web
+      undwarf fleet diff profiles --before release=1.1 --after release=1.2 --fail-if 'function:* > +1pp'
     """
     from undwarf.fleet.comparison import side
     from undwarf.views.comparison.compare import compare
+    from undwarf.views.comparison.conditions import evaluate, parse
     from undwarf.views.comparison.model import Normalization
 
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other", "", "give one of them")
+    conditions = [parse(text) for text in fail_if]
+    for condition in conditions:
+        refuse_total(condition, "shares of all weight are compared, and the total is always 100 %")
+        if condition.by is not None and condition.by not in _COMPARED:
+            raise UsageError(
+                f"{condition.text!r} is about types", "the sides of a store are compared without", "undwarf diff"
+            )
+    kinds = with_conditions(kinds, conditions)
     sides: list[list[Recorded]] = []
     for span in (before, after):
         with _opened(store, (*spans, span)) as database:
             sides.append(side(database, span, lines="line" in kinds))
     normalization = Normalization("samples")
     found = compare(
-        sides[0], sides[1], kinds, normalization, weight=weight, children=children, least=percent_limit / 100
+        sides[0],
+        sides[1],
+        kinds,
+        normalization,
+        weight=weight,
+        children=children,
+        least=percent_limit / 100,
+        named=named_rows(conditions),
     )
+    verdicts = evaluate(conditions, found)
     if as_json:
         from undwarf.outputs.diff_json import write as write_json
 
-        write_json(found, [], sys.stdout, percent_limit)
+        write_json(found, verdicts, sys.stdout, percent_limit)
     elif markdown:
         from undwarf.outputs.diff_markdown import write as write_markdown
 
-        write_markdown(found, [], sys.stdout)
+        write_markdown(found, verdicts, sys.stdout)
     else:
         from undwarf.outputs.diff import DiffOptions, write
         from undwarf.outputs.terminal.style import wants_colour
 
         most = rows if rows is not None else 40 if sys.stdout.isatty() else 0
-        write(found, [], sys.stdout, DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width()))
+        write(found, verdicts, sys.stdout, DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width()))
+    return exit_code(verdicts)

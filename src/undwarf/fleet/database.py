@@ -31,30 +31,47 @@ MACROS = (
     """stack_weights() AS TABLE
 SELECT stack, event, count(*) AS samples, sum(period)::BIGINT AS weight
 FROM samples WHERE stack IS NOT NULL GROUP BY ALL""",
-    """functions() AS TABLE
-SELECT f.id AS frame, any_value(coalesce(s.name, f.name)) AS name, any_value(i.name) AS dso
-FROM frames AS f LEFT JOIN symbols AS s ON s.frame = f.id LEFT JOIN images AS i ON i.id = f.image GROUP BY f.id""",
+    # What undwarf.profile.inline_expansion and undwarf.profile.labels.dso do in reports.
+    r"""functions() AS TABLE
+WITH named AS (
+    FROM symbols QUALIFY row_number() OVER (PARTITION BY frame ORDER BY unnamed, -len(inlined), name, start) = 1),
+code AS (SELECT id, any_value(image) AS image, any_value(name) AS name FROM frames GROUP BY id),
+files AS (
+    SELECT id, CASE any_value(kind)
+        WHEN 'kernel' THEN '[kernel.kallsyms]'
+        WHEN 'module' THEN regexp_replace(any_value(name), '^([^[].*/|)([^[/][^/]*?)([.]ko)?([.](xz|gz|zst))?$', '[\2]')
+        ELSE any_value(name) END AS name, any_value(kind) = 'module' AS module
+    FROM images GROUP BY id)
+SELECT frame, name, dso, CASE WHEN len(inlined) > 0 THEN list_transform(inlined, lambda one, place:
+    CASE WHEN place = len(inlined) AND NOT unnamed THEN name ELSE coalesce(one.name, name) END) ELSE [name] END AS names
+FROM (SELECT c.id AS frame, coalesce(s.name, c.name, '[unknown]') AS name, coalesce(s.unnamed, true) AS unnamed,
+             s.inlined, coalesce(nullif(CASE WHEN i.module THEN replace(i.name, '-', '_') ELSE i.name END, ''),
+                                 '[unknown]') AS dso
+      FROM code AS c LEFT JOIN named AS s ON s.frame = c.id LEFT JOIN files AS i ON i.id = c.image)""",
     # Numbers take the place of texts and hashes: joins by those took 2.4 times as long.
     """top() AS TABLE
-WITH names AS MATERIALIZED (
-    SELECT frame, name, dso, dense_rank() OVER (ORDER BY name, dso)::INTEGER AS number FROM functions()),
+WITH named AS MATERIALIZED (SELECT frame::UUID AS frame, names, dso FROM functions()),
+names AS MATERIALIZED (
+    SELECT frame, dense_rank() OVER (ORDER BY name, dso)::INTEGER AS number, place = 1 AS innermost, name, dso
+    FROM (SELECT frame, unnest(names) AS name, generate_subscripts(names, 1) AS place, dso FROM named)),
 numbered AS MATERIALIZED (
     SELECT id, any_value(frames) AS frames, row_number() OVER ()::INTEGER AS stack FROM stacks GROUP BY id),
 weights AS MATERIALIZED (
     SELECT n.stack, w.event, w.weight FROM stack_weights() AS w JOIN numbered AS n ON n.id = w.stack),
 passing AS (
     SELECT DISTINCT e.stack, n.number
-    FROM (SELECT stack, unnest(frames) AS frame FROM numbered) AS e JOIN names AS n USING (frame)),
-leaves AS (SELECT n.stack, names.number FROM numbered AS n JOIN names ON names.frame = n.frames[-1]),
+    FROM (SELECT stack, unnest(frames)::UUID AS frame FROM numbered) AS e JOIN names AS n USING (frame)),
+leaves AS (
+    SELECT n.stack, names.number FROM numbered AS n JOIN names ON names.frame = n.frames[-1]::UUID WHERE innermost),
 totals AS (
     SELECT event, number, sum(weight)::BIGINT AS total FROM weights JOIN passing USING (stack) GROUP BY event, number),
 selves AS (
     SELECT event, number, sum(weight)::BIGINT AS self FROM weights JOIN leaves USING (stack) GROUP BY event, number),
-events AS (SELECT event, sum(weight)::BIGINT AS weight FROM weights GROUP BY event),
+events AS (SELECT event, sum(period)::BIGINT AS weight FROM samples GROUP BY event),
 texts AS (SELECT number, any_value(name) AS name, any_value(dso) AS dso FROM names GROUP BY number)
-SELECT event, name, dso, coalesce(self, 0) AS self, total, round(100 * total / weight, 2) AS percent
+SELECT event, name, dso, coalesce(self, 0) AS self, total, round(100 * total / nullif(weight, 0), 2) AS percent
 FROM totals LEFT JOIN selves USING (event, number) JOIN events USING (event) JOIN texts USING (number)
-ORDER BY total DESC, name""",
+ORDER BY total DESC, name, dso""",
 )
 """Table functions for queries: their definitions in SQL."""
 
