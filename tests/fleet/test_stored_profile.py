@@ -1,6 +1,7 @@
 """Reports of a store are those of its recordings."""
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -127,6 +128,49 @@ def test_a_flame_graph_is_the_same_each_time_and_counts_samples(tmp_path: Path) 
     assert [(sum(parts.page.part.columns["row_count"]),)] == rows(store, "SELECT count(*) FROM samples")
 
 
+def weights_of_stacks(profile: Profile) -> dict[tuple[object, ...], list[int]]:
+    """What the page of a flame graph shows: by names of frames, thread and event, samples and weight."""
+    part = PageParts(Described("one", 0), profile, "one").page.part
+    columns, values = part.columns, part.values
+    found: dict[tuple[object, ...], list[int]] = {}
+    counts = columns["row_count"] if len(columns["row_count"]) else [1] * len(columns["row_node"])
+    rows = zip(*(columns[f"row_{name}"] for name in ("node", "thread", "event", "weight")), counts, strict=True)
+    for node, thread, event, weight, count in rows:
+        path = []
+        while node < len(columns["node_parent"]):
+            frame = columns["node_frame"][node]
+            image = values["images"][columns["frame_image"][frame]]["path"]
+            path.append((values["functions"][columns["frame_function"][frame]], image))
+            node = columns["node_parent"][node]
+        key = (*path, values["threads"][thread]["name"], values["events"][event]["name"])
+        sums = found.setdefault(key, [0, 0])
+        sums[0] += count
+        sums[1] += weight
+    return found
+
+
+@pytest.mark.parametrize("name", ["requests", "particles"])
+def test_a_flame_graph_has_the_stacks_of_the_recording(name: str, tmp_path: Path) -> None:
+    path = str(SHIPPED / f"{name}.data")
+    store = Store(str(tmp_path))
+    take(store, [path])
+    with open_recording(path, symfs=READING.symfs, kallsyms=READING.kallsyms, cache=False) as opened:
+        expected = weights_of_stacks(opened.profile())
+    assert weights_of_stacks(stored(store).profile) == expected
+    assert len(expected) > 1
+
+
+def test_a_day_has_the_samples_of_recordings_that_began_the_day_before(tmp_path: Path) -> None:
+    path = write_host(tmp_path / "one.data", "one", samples=100)
+    midnight = 1_795_824_000
+    os.utime(path, (midnight + 0.05, midnight + 0.05))
+    store = Store(str(tmp_path / "store"))
+    take(store, [path], team="red")
+    for text in ("2026-11-27", "2026-11-28", "2026-11-28,team=red"):
+        found = stored(store, parse(text))
+        assert (found.profile.samples.columns.total, found.recordings) == (50, 1)
+
+
 def test_recordings_are_added_up(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store"))
     take(store, [write_host(tmp_path / f"{n}.data", f"host-{n}", samples=30 * n) for n in (1, 2, 3)], size=1)
@@ -154,8 +198,6 @@ def test_recordings_are_added_up(tmp_path: Path) -> None:
     ],
 )
 def test_a_span_chooses_samples(text: str, samples: int, tmp_path: Path) -> None:
-    import os
-
     store = Store(str(tmp_path / "store"))
     paths = [write_host(tmp_path / f"{n}.data", f"host-{n}", samples=30 * n) for n in (1, 2, 3)]
     for path in paths:

@@ -7,13 +7,14 @@ DuckDB's settings are locked before a query of the user runs: it reads the files
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from undwarf.arrow.columns_of_stream import Column, StreamError, columns_of_stream
 from undwarf.errors import NothingUsable, UnreadableInput, UsageError
 from undwarf.fleet.layout import PARTITIONED, TABLES, sql_types
 from undwarf.fleet.span import Span
-from undwarf.fleet.store import INSTALL, Contents, Store
+from undwarf.fleet.store import INSTALL, Contents, DataFile, Store
 from undwarf.limits import DEFAULT
 from undwarf.views.sql.database import Result, distinct_names, explained, rows_of
 
@@ -114,7 +115,7 @@ class Database:
 
     def _scan(self, name: str) -> str:
         """The query of a table's rows."""
-        files = self.contents.files(name, self.span.days, self.span.services or None)
+        files = self._files(name)
         columns = sql_types(name)
         extra = ["day", "service"] if name in PARTITIONED else []
         if not files:
@@ -138,7 +139,17 @@ class Database:
                 where.append(f"(filename, {key}) NOT IN ({pairs})")
         if name == "samples":
             where += self.span.conditions()
+        elif name == "recordings" and self.span.start is not None:
+            where.append(f"coalesce(ended >= TIMESTAMP '{self.span.start.replace(tzinfo=None).isoformat()}', true)")
         return f"SELECT {chosen} FROM {source}" + (f" WHERE {' AND '.join(where)}" if where else "")
+
+    def _files(self, name: str) -> list[DataFile]:
+        """The files of a table that the span needs. Recordings are in the day on which they began: those of the day
+        before have samples too."""
+        days = self.span.days
+        if name == "recordings" and days is not None and days[0] > "0001-01-01":
+            days = ((date.fromisoformat(days[0]) - timedelta(days=1)).isoformat(), days[1])
+        return self.contents.files(name, days, self.span.services or None)
 
     def _repeated(self) -> list[tuple[str, bytes]]:
         if not hasattr(self, "_found_repeated"):
@@ -147,8 +158,7 @@ class Database:
 
     def check_values(self, name: str) -> None:
         """Raise UnreadableInput if the files of a table have more values than may be read at once."""
-        files = self.contents.files(name, self.span.days, self.span.services or None)
-        paths = [self.store.url(file.path) for file in files]
+        paths = [self.store.url(file.path) for file in self._files(name)]
         if not paths:
             return
         ((values,),) = self.rows(f"SELECT sum(num_values)::BIGINT FROM parquet_metadata({_texts(paths)})")

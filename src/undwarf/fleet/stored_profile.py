@@ -268,7 +268,8 @@ def _about(database: Database) -> _About:
     database.rows(_CHOSEN)
     ((count, hosts, lost, dump, stitched, own, orders, order),) = database.rows(_ABOUT)
     if not count:
-        raise UnreadableInput(f"{database.store.address} is damaged", "samples are of no recording")
+        why = "samples are of no recording, or of one that began more than a day before the span"
+        raise UnreadableInput(f"cannot read {database.store.address}", why, "begin the span where the recording began")
     lists = database.rows(_EVENTS.format(most=_MOST_EVENT_LISTS + 1))
     if len(lists) > _MOST_EVENT_LISTS:
         why = f"its recordings have more than {_MOST_EVENT_LISTS:,} lists of events"
