@@ -246,7 +246,7 @@ def test_what_is_read_at_once_is_bounded(tmp_path: Path) -> None:
     paths = [write_host(tmp_path / f"{n}.data", f"host-{n}") for n in range(2)]
     take(Store(str(tmp_path / "store")), paths, size=1)
     few = Store(str(tmp_path / "store"), DEFAULT._replace(store_values=10))
-    with pytest.raises(UnreadableInput, match="stacks have more than 10 values"):
+    with pytest.raises(UnreadableInput, match="stacks and symbols have more than 10 values"):
         stored(few)
     with pytest.raises(UnreadableInput, match="has more than 10 values"):
         compact(few, LocalWorkers(0), grace=0)

@@ -5,6 +5,7 @@ A recording that two commits hold, since two processes took it at once, counts i
 DuckDB's settings are locked before a query of the user runs: it reads the files of the tables, and nothing else.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, timedelta
@@ -101,6 +102,7 @@ class Database:
             )
         self.connection = connect(store)
         self._paths: list[str] = []
+        self._running: list[tuple[threading.Thread, duckdb.DuckDBPyConnection]] = []
         # Conditions on labels are about recordings.
         for name in sorted({*tables, "recordings"}, key=lambda one: one != "recordings"):
             self._execute(f"CREATE VIEW {name} AS {self._scan(name)}")
@@ -156,15 +158,16 @@ class Database:
             self._found_repeated = repeated_recordings(self.store, self.contents, self.connection)
         return self._found_repeated
 
-    def check_values(self, name: str) -> None:
-        """Raise UnreadableInput if the files of a table have more values than may be read at once."""
-        paths = [self.store.url(file.path) for file in self._files(name)]
+    def check_values(self, *names: str) -> None:
+        """Raise UnreadableInput if the files of some tables have more values than may be read at once: a few bytes may
+        stand for any number of equal values."""
+        paths = [self.store.url(file.path) for name in names for file in self._files(name)]
         if not paths:
             return
         ((values,),) = self.rows(f"SELECT sum(num_values)::BIGINT FROM parquet_metadata({_texts(paths)})")
         most = self.store.limits.store_values
         if (values or 0) > most:
-            why = f"its {name} have more than {most:,} values"
+            why = f"its {' and '.join(names)} have more than {most:,} values"
             raise UnreadableInput(f"cannot read {self.store.address}", why, "choose fewer days with --span")
 
     def lock(self, writable: str = "") -> None:
@@ -201,6 +204,7 @@ class Database:
                 connection.close()
 
         thread = threading.Thread(target=run, daemon=True)
+        self._running.append((thread, connection))
         thread.start()
 
         def columns() -> dict[str, Column]:
@@ -245,7 +249,12 @@ class Database:
             return self.connection.sql(query)
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection, and what was started."""
+        for thread, connection in self._running:
+            # It may have ended meanwhile.
+            with contextlib.suppress(_duckdb().Error):
+                connection.interrupt()
+            thread.join()
         self.connection.close()
 
 

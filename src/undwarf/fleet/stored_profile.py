@@ -162,7 +162,7 @@ def stored_profile(
         database.rows(_PARTS.format(key=key, count=parts))
         wanted += ", parts.part::INTEGER AS part"
         join = f" JOIN parts ON samples.{key} = parts.key"
-    database.check_values("stacks")
+    database.check_values("stacks", "symbols")
     sums, frame_words, (starts, flat) = _sums(database, wanted, join, ordered)
     about = _about(database)
     parent, frame, nodes = tree_of_lists(starts, flat)
