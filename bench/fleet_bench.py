@@ -65,7 +65,7 @@ class Fleet:
         self.names = [f"app::module{i % 60}::function{i}" for i in range(FUNCTIONS)]
         self.slow = 77
         self.names[self.slow] = SLOW
-        self.images = [("file", f"{release:02x}" * 20, "/srv/app/server") for release in range(RELEASES)]
+        self.images = [("file", f"{release + 1:02x}" * 20, "/srv/app/server") for release in range(RELEASES)]
         texts = b"".join(text_hash(kind, build_id, path) for kind, build_id, path in self.images)
         self.image_words = memoryview(array("Q", texts))
         # Nodes: all releases share the shape of the tree; frames are those of the release's binary.
