@@ -134,6 +134,7 @@ class Fleet:
                     "name": pa.nulls(count, pa.string()),
                     "is_return": pa.array([False] * count),
                     "provenance": repeated("CALLCHAIN", count),
+                    "sampled": pa.array([2] * count, pa.int32()),
                 },
             ),
             "images": table(
@@ -225,7 +226,7 @@ def _samples(fleet: Fleet, host: int, when: Any, nodes: Any) -> Any:
 
 
 def _recording(host: int, samples: int) -> Any:
-    event = {"name": "cpu-clock", "packed": False, "chains": True, "unit": "", "group": None}
+    event = {"name": "cpu-clock", "packed": False, "chains": True, "unit": "", "group": None, "precision": "late"}
     row = {
         "id": text_hash(f"recording{host}"), "host": f"host-{host:04}", "release": f"{host % RELEASES + 1}.0",
         "samples": samples, "lost": 0, "bytes": 260 * samples, "stack_dump": 0, "stitched": True, "recorder": "undwarf",

@@ -13,6 +13,7 @@ from undwarf.cli.common import (
     FRAME_FILTERS,
     FRAME_OPTIONS,
     ROWS,
+    SKID,
     TESTED_LIMIT,
     Number,
     Progress,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from undwarf.fleet.engine import Workers
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.stored_profile import Stored
+    from undwarf.profile.model import Profile
     from undwarf.views.comparison.model import By, Recorded
+    from undwarf.views.data.access_labels import SampleLabels
     from undwarf.views.report import Graph
     from undwarf.views.sample_selection import Weight
 
@@ -135,7 +138,9 @@ def _workers(count: int | None, dask: str | None, certificates: tuple[str, str, 
     help="A label of these recordings: service, release, host, container, pod, or any other.",
 )
 @click.option(
-    "--no-symbols", is_flag=True, help="Do not name frames of files: `undwarf fleet symbols add` does so later."
+    "--no-symbols",
+    is_flag=True,
+    help="Do not look up names and types of frames of files: `undwarf fleet symbols add` does so later.",
 )
 @READING
 @click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols.")
@@ -185,7 +190,7 @@ def ingest(
         taken = ingest_all(chunks(opened, sources, reading), workers, done)
         symbols = Symbols()
         if not no_symbols and any(not one.problem for one in taken):
-            symbols = _add_symbols(opened, workers, reading, (), progress)
+            symbols = _add_symbols(opened, workers, reading, (), progress, again=False)
     progress.close()
     if as_json:
         write_ingest_json(store, taken, symbols, sys.stdout)
@@ -194,12 +199,15 @@ def ingest(
     return 1 if any(one.problem for one in taken) else 0
 
 
-def _add_symbols(store: Any, workers: "Workers", reading: "Reading", files: tuple[str, ...], progress: Progress) -> Any:
-    from undwarf.fleet.symbols import add
+def _add_symbols(
+    store: Any, workers: "Workers", reading: "Reading", files: tuple[str, ...], progress: Progress, *, again: bool
+) -> Any:
+    from undwarf.fleet import symbols, types
     from undwarf.outputs.fleet import Symbols
 
-    named = add(store, workers, reading, files, lambda ready, all_: progress("naming frames", ready, all_))
-    return Symbols(named.frames, named.problems)
+    named = symbols.add(store, workers, reading, files, partial(progress, "naming frames"))
+    typed = types.add(store, workers, reading, files, partial(progress, "following types"), again=again)
+    return Symbols(named.frames, named.problems, typed.frames, typed.described, typed.problems)
 
 
 @command.command()
@@ -279,7 +287,7 @@ def _compact(
 
 @command.group()
 def symbols() -> None:
-    """Names of frames, by build-id, for all recordings of a store.
+    """Names of frames and types of their accesses, by build-id, for all recordings of a store.
 
     \b
     Examples:
@@ -328,11 +336,15 @@ def symbols_add(
     certificates: tuple[str, str, str] | None,
     as_json: bool,
 ) -> None:
-    """Name frames that have no names yet, with files of this machine or given ones.
+    """Look up names and types of frames that have none yet, with files of this machine or given ones.
+
+    Types need debugging information: in the ELF files, in debug files, which may be given too, or for the kernel in a
+    vmlinux.
 
     \b
     Examples:
       undwarf fleet symbols add profiles build/server
+      undwarf fleet symbols add profiles server.debug vmlinux
     """
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.store import Store
@@ -341,7 +353,7 @@ def symbols_add(
     progress = Progress()
     reading = Reading(symfs, debug_dirs, debuginfod=debuginfod)
     with _workers(count, dask, certificates) as workers:
-        named = _add_symbols(Store(store), workers, reading, files, progress)
+        named = _add_symbols(Store(store), workers, reading, files, progress, again=True)
     progress.close()
     if as_json:
         write_symbols_json(store, named, sys.stdout)
@@ -454,9 +466,10 @@ def _profile(
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
+    help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile, type, typeoff, typecln.",
 )
 @FIELDS
+@SKID
 @CHILDREN
 @CALL_GRAPH
 @PERCENT_LIMIT
@@ -474,6 +487,7 @@ def report(
     spans: tuple[str, ...],
     sort: str,
     perf_fields: str | None,
+    skid: bool,
     children: bool,
     graph: tuple["Graph", float | None],
     percent_limit: float,
@@ -492,10 +506,11 @@ def report(
       undwarf fleet report profiles
       undwarf fleet report profiles --span 2026-11-28T10:00..2026-11-28T11:00,service=web
       undwarf fleet report profiles -g none --sort dso,sym --span release=1.2
+      undwarf fleet report profiles -g none --sort typeoff,sym --skid
     """
     from undwarf.outputs.report import ReportOptions
     from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.views.flat_profile import FRAME_KEYS, SAMPLE_KEYS, parse_keys
+    from undwarf.views.flat_profile import FRAME_KEYS, LABEL_KEYS, SAMPLE_KEYS, parse_keys
     from undwarf.views.report import compute_report
 
     if perf_fields is not None:
@@ -503,10 +518,20 @@ def report(
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     for key in keys:
-        if key not in SAMPLE_KEYS + FRAME_KEYS:
-            raise UsageError(f"--sort {key} needs a recording", "a store has not what its instructions access")
+        if key not in SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS:
+            raise UsageError(f"--sort {key} needs a recording", "a store has no addresses of data, and no latencies")
+    if skid and not set(LABEL_KEYS).intersection(keys):
+        raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
+    labels: SampleLabels = {}
     with _opened(store, spans) as database:
         stored = _profile(database, keys, no_inline, filters)
+        profile: Profile = stored.profile
+        if set(LABEL_KEYS).intersection(keys):
+            from undwarf.fleet.stored_accesses import stored_accesses
+            from undwarf.views.data.type_labels import type_labels
+
+            touched = stored_accesses(database, stored, skid=skid)
+            profile, labels = touched.profile, type_labels(touched)
     kind, tree_limit = graph
     options = ReportOptions(
         keys=keys,
@@ -523,9 +548,10 @@ def report(
         path=store,
     )
     found = compute_report(
-        stored.profile,
+        profile,
         keys,
         weight,
+        labels=labels,
         children=children or as_json,
         graph=kind,
         min_share=options.tree_limit / 100,
@@ -537,6 +563,41 @@ def report(
     else:
         from undwarf.outputs.report import write
     write(found, sys.stdout, options)
+
+
+@command.command()
+@STORE
+@SPAN
+@click.option("--code", is_flag=True, help="List instructions by weight, with the member that each accesses.")
+@SKID
+@PERCENT_LIMIT
+@click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Maximum number of rows; 0: all.")
+@WEIGHT
+@_with_frame_filters
+@AS_JSON
+def types(
+    store: str,
+    spans: tuple[str, ...],
+    code: bool,
+    skid: bool,
+    percent_limit: float,
+    rows: int,
+    weight: "Weight",
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Show which types and members the samples access, as `undwarf types` does of one recording.
+
+    \b
+    Examples:
+      undwarf fleet types profiles --skid
+      undwarf fleet types profiles --span service=web,release=1.2 --json
+    """
+    from undwarf.cli.fleet_types import TypesQuestion, write
+
+    with _opened(store, spans) as database:
+        stored = _profile(database, ("cpu",), True, filters, ordered=True)
+        write(database, stored, TypesQuestion(store, code, skid, percent_limit, rows, weight, as_json))
 
 
 @command.command()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 VERSION = 1
 FORMAT = "undwarf-fleet"
 ID_BYTES = 16
-PARTITIONED = ("samples", "stacks", "frames", "images", "types", "recordings")
+PARTITIONED = ("samples", "stacks", "frames", "images", "recordings")
 """Tables with a folder for each day, and in it for each service."""
-TABLES = (*PARTITIONED, "symbols")
+TABLES = (*PARTITIONED, "symbols", "types")
 _PATH = re.compile(
     r"(?P<table>[a-z]+)(?:/day=(?P<day>\d{4}-\d\d-\d\d)/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
 )
@@ -117,7 +117,14 @@ def _columns(table: str, pa: Any) -> Any:
     id_, text, name = pa.binary(ID_BYTES), pa.string(), pa.dictionary(pa.int32(), pa.string())
     when = pa.timestamp("us")
     event = pa.struct(
-        {"name": text, "packed": pa.bool_(), "chains": pa.bool_(), "unit": text, "group": pa.int32()}.items()
+        {
+            "name": text,
+            "packed": pa.bool_(),
+            "chains": pa.bool_(),
+            "unit": text,
+            "group": pa.int32(),
+            "precision": text,
+        }.items()
     )
     inlined = pa.struct({"name": text, "file": text, "line": pa.int32()}.items())
     columns: dict[str, dict[str, Any]] = {
@@ -129,10 +136,9 @@ def _columns(table: str, pa: Any) -> Any:
         "stacks": {"id": id_, "frames": pa.list_(pa.field("element", id_))},
         "frames": {
             "id": id_, "image": id_, "code_offset": pa.int64(), "name": text, "is_return": pa.bool_(),
-            "provenance": name,
+            "provenance": name, "sampled": pa.int32(),
         },
         "images": {"id": id_, "name": text, "path": text, "build_id": text, "kind": name, "problem": text},
-        "types": {"frame": id_, "type": text, "member": text, "member_offset": pa.int64(), "access": name},
         "recordings": {
             "id": id_, "host": text, "release": text, "started": when, "ended": when, "samples": pa.int64(),
             "lost": pa.int64(), "bytes": pa.int64(), "osrelease": text, "arch": text, "stack_dump": pa.int32(),
@@ -143,6 +149,13 @@ def _columns(table: str, pa: Any) -> Any:
         "symbols": {
             "frame": id_, "name": text, "start": pa.int64(), "unnamed": pa.bool_(),
             "inlined": pa.list_(pa.field("element", inlined)),
+        },
+        "types": {
+            "frame": id_, "precision": name, "type": name, "member": name, "member_offset": pa.int64(), "access": name,
+            "access_size": pa.int64(), "type_size": pa.int64(), "layout": pa.int64(),
+            "candidates": pa.list_(pa.field("element", text)), "evidence": name, "reason": name,
+            "described": pa.bool_(), "inferred": pa.bool_(), "consumed": pa.bool_(), "address": pa.int64(),
+            "instruction": name,
         },
     }  # fmt: skip  # a table
     return pa.schema(columns[table].items())

@@ -11,11 +11,15 @@ from undwarf.fleet.columns import NONE, arrow, clean, column_of, hashes, indices
 from undwarf.fleet.kernels.content_hashes import frame_hashes, stack_hashes
 from undwarf.fleet.kernels.stack_lists import file_offsets, lists_of_tree
 from undwarf.fleet.labels import DEFAULT_SERVICE, Shipped, Where, of_cgroup
+from undwarf.fleet.layout import ID_BYTES, schema
 from undwarf.fleet.symbol_rows import symbol_rows
+from undwarf.fleet.type_rows import PRECISIONS, Known, places_of, sampled_as, type_rows
 from undwarf.images import ImageKind
 from undwarf.images.image_kind import ADDRESSED_AS_RUN
 from undwarf.perfdata.sideband_kinds import SidebandKind
+from undwarf.profile.access_resolution import resolve_places
 from undwarf.profile.grouping import Pairs, look_up, rows_set, widen
+from undwarf.profile.skid_kinds import StopKind
 from undwarf.profile.stack_order import distinct
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
@@ -59,6 +63,12 @@ def is_named_later(image: "Image") -> bool:
     return bool(image.build_id)
 
 
+def is_typed_later(image: "Image") -> bool:
+    """Whether what an image's instructions access can be found at any time: by build-id, and in the kernel and its
+    modules by the name of the function and the offset in it."""
+    return is_named_later(image) or (image.kind in (ImageKind.KERNEL, ImageKind.MODULE) and bool(image.build_id))
+
+
 def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shipped, ended: int) -> list[Part]:
     """The tables of a recording by day. ``recording``: its hash, ``size`` in bytes, ``ended``: ns since 1970 at which
     its last sample was taken, if nothing else says it."""
@@ -70,7 +80,8 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
     host = labels.pop("host", "") or clean(opened.header.hostname or "") or "unknown"
     samples = profile.samples.columns
     image_words = _image_hashes(profile)
-    frames, symbols, frame_words = _frames(opened, profile, image_words)
+    sampled = _sampled(opened, profile)
+    frames, symbols, frame_words = _frames(opened, profile, image_words, sampled)
     node_words = stack_hashes(profile.stacks.parent, profile.stacks.frame, frame_words)
     node_hashes, image_ids = hashes(node_words), hashes(image_words)
     used = distinct(samples.stack, len(profile.stacks))
@@ -105,6 +116,7 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
         "frames": frames,
         "images": _images(profile, image_ids),
         "symbols": symbols,
+        "types": _types(opened, profile, sampled, frame_words),
     }
     first_day = _day(pa.compute.min(when).cast(pa.int64()).as_py() or 0) if count else _day(ended // 1000)
     about_it = _recording(opened, profile, recording, size, host, labels, when)
@@ -174,8 +186,49 @@ def _image_hashes(profile: "Profile") -> memoryview:
     return memoryview(array("Q", texts)) if texts else zeros("Q", 0)
 
 
+def _sampled(opened: "OpenedRecording", profile: "Profile") -> memoryview:
+    """How samples were taken in each frame (i), as ``frames.sampled``."""
+    of_event = zeros("I", max(len(profile.events), 1))
+    for event in range(len(profile.events)):
+        of_event[event] = sampled_as(_kind(opened, event))
+    samples = profile.samples.columns
+    pairs = Pairs()
+    pairs.column(look_up(samples.stack, profile.stacks.frame), look_up(widen(samples.event), of_event))
+    found = zeros("i", len(profile.frames))
+    for frame, how in zip(pairs.high(), pairs.low(), strict=True):
+        if frame != NONE:
+            found[frame] = max(found[frame], how)
+    return found
+
+
+def _kind(opened: "OpenedRecording", event: int) -> StopKind:
+    """Where the samples of an event stop."""
+    stops = opened.event_stops
+    return StopKind.AFTER if event in stops.after else StopKind.AT if event in stops.at else StopKind.LATE
+
+
+def _types(
+    opened: "OpenedRecording", profile: "Profile", sampled: memoryview, frame_words: memoryview
+) -> "pyarrow.Table":
+    """What the instructions access with samples in code that has no build-id."""
+    frames, store = profile.frames, opened.images
+    later = [is_typed_later(image) for image in store.images]
+    ids = bytes(frame_words)
+    chosen = [
+        Known(ids[ID_BYTES * i : ID_BYTES * (i + 1)], how, frames.image[i], frames.address[i])
+        for i, how in enumerate(sampled)
+        if how and (frames.image[i] == NONE or not later[frames.image[i]])
+    ]
+    if not chosen:
+        return table("types", {field.name: arrow().nulls(0, field.type) for field in schema("types")})
+    places = places_of(chosen)
+    types = opened.types
+    found = resolve_places(places, types, answers_of=types.answers, contained=types.contained)
+    return type_rows(chosen, dict(zip(places, found, strict=True)))
+
+
 def _frames(
-    opened: "OpenedRecording", profile: "Profile", image_words: memoryview
+    opened: "OpenedRecording", profile: "Profile", image_words: memoryview, sampled: memoryview
 ) -> "tuple[pyarrow.Table, pyarrow.Table, memoryview]":
     """(the table of frames, the names of those that are named now, the hashes (Q, two words) of all)."""
     pa = arrow()
@@ -224,6 +277,7 @@ def _frames(
             "name": named(indices(name_of), list(names)).cast(pa.string()),
             "is_return": pa.compute.greater_equal(numbers(flags), 256),
             "provenance": named(numbers(frames.provenance).cast(pa.int32()), provenances()),
+            "sampled": numbers(sampled),
         },
     )
     at_run = [
@@ -360,14 +414,13 @@ def _recording(
                 "chains": event.chains,
                 "unit": event.unit,
                 "group": group_of.get(number),
+                "precision": PRECISIONS[_kind(opened, number)],
             }
             for number, event in enumerate(profile.events)
         ],
         "labels": sorted((clean(name), clean(value)) for name, value in labels.items()),
         "damage": sorted(damage.items()),
     }
-    from undwarf.fleet.layout import schema
-
     return pa.Table.from_pylist([row], schema=schema("recordings"))
 
 

@@ -26,6 +26,7 @@ from undwarf.fleet.kernels.result_columns import (
 )
 from undwarf.fleet.kernels.stack_lists import chosen_lists, hashes_at, numbered, tree_of_lists
 from undwarf.ordering import ascending, take
+from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up
 from undwarf.profile.inlined_frames import expanded
 from undwarf.profile.labels import UNKNOWN
@@ -109,6 +110,10 @@ class Stored(NamedTuple):
     hosts: int
     part: memoryview
     """The part (i) of each of the profile's entries; all 0 if none were asked for."""
+    frame_ids: memoryview
+    """The hashes (Q, two words each) of the profile's frames; of inlined functions that of the frame with the code."""
+    stops: EventStops
+    """Where the samples of the profile's events stop, by number; an event that differs between recordings is late."""
 
 
 class _About(NamedTuple):
@@ -123,6 +128,7 @@ class _About(NamedTuple):
     unwind_order: tuple[str, ...]
     events: list[EventInfo]
     groups: tuple[tuple[int, ...], ...]
+    stops: EventStops
 
 
 class _Inlined(NamedTuple):
@@ -171,7 +177,8 @@ def stored_profile(
     stacks = StackColumns(parent, frame)
     innermost = nodes
     if inline or lines:
-        frames, functions, stacks, node_of = expanded(frames, functions, stacks, inlines, inline)
+        frames, functions, stacks, node_of, source = expanded(frames, functions, stacks, inlines, inline)
+        frame_words = hashes_at(frame_words, source)
         innermost = take(node_of, nodes) if len(nodes) else nodes
         if not lines:
             frames.file = frames.line = None
@@ -197,6 +204,8 @@ def stored_profile(
         about.recordings,
         about.hosts,
         sums.columns["part"].values if parts else zeros("i", len(samples)),
+        frame_words,
+        about.stops,
     )
 
 
@@ -274,7 +283,7 @@ def _about(database: Database) -> _About:
     if len(lists) > _MOST_EVENT_LISTS:
         why = f"its recordings have more than {_MOST_EVENT_LISTS:,} lists of events"
         raise UnreadableInput(f"cannot read {database.store.address}", why, "choose fewer with --span")
-    events, groups = _events([events for (events,) in lists])
+    events, groups, stops = _events([events for (events,) in lists])
     return _About(
         count,
         hosts,
@@ -285,11 +294,15 @@ def _about(database: Database) -> _About:
         tuple(one or "" for one in order or ()) if orders == 1 else (),
         events,
         groups,
+        stops,
     )
 
 
-def _events(lists: list[list[dict[str, Any]] | None]) -> tuple[list[EventInfo], tuple[tuple[int, ...], ...]]:
-    """(the events of all lists by name, in their order; the groups by number)."""
+def _events(
+    lists: list[list[dict[str, Any]] | None],
+) -> tuple[list[EventInfo], tuple[tuple[int, ...], ...], EventStops]:
+    """(the events of all lists by name, in their order; the groups by number; where the events' samples stop)."""
+    precisions: dict[str, set[str]] = {}
     found: dict[str, EventInfo] = {}
     groups: dict[tuple[str, ...], None] = {}
     for events in lists:
@@ -299,13 +312,18 @@ def _events(lists: list[list[dict[str, Any]] | None]) -> tuple[list[EventInfo], 
             known = found.setdefault(
                 name, EventInfo(name, bool(event["packed"]), bool(event["chains"]), event["unit"] or "")
             )
+            precisions.setdefault(name, set()).add(event["precision"] or "late")
             if event["chains"] and not known.chains:
                 found[name] = known._replace(chains=True)
             if event["group"] is not None:
                 members.setdefault(event["group"], []).append(name)
         groups.update((tuple(names), None) for names in members.values())
     numbers = {name: number for number, name in enumerate(found)}
-    return list(found.values()), tuple(tuple(numbers[name] for name in names) for names in groups)
+    after, at = (
+        frozenset(numbers[name] for name, those in precisions.items() if those == {one}) for one in ("after", "at")
+    )
+    grouped = tuple(tuple(numbers[name] for name in names) for names in groups)
+    return list(found.values()), grouped, EventStops(after, at, frozenset())
 
 
 def _frames(

@@ -128,7 +128,7 @@ def build_profile(
             progress("reading debugging information", 0, 0)
         inlines = _inlines(store, frames, naming, naming.lines_of)
         files = inlines.files
-        frames, functions, stacks, innermost = expanded(frames, functions, stacks, inlines, naming.inline)
+        frames, functions, stacks, innermost, _source = expanded(frames, functions, stacks, inlines, naming.inline)
         if not naming.lines:
             frames.file = frames.line = None
         if len(innermost):
@@ -212,7 +212,9 @@ def with_lines(profile: Built, store: ImageStore, lines_of: "Callable[[Image], L
     """A profile without source lines with them, and with inlined functions as frames of their own."""
     naming = Naming(ResolverOptions(), lines_of=lines_of)
     inlines = _inlines(store, profile.frames, naming, lines_of)
-    frames, functions, stacks, innermost = expanded(profile.frames, profile.functions, profile.stacks, inlines, True)
+    frames, functions, stacks, innermost, _source = expanded(
+        profile.frames, profile.functions, profile.stacks, inlines, True
+    )
     columns = profile.samples.columns
     samples = replace(columns, stack=look_up(columns.stack, innermost)) if len(innermost) else columns
     result = profile.derived(samples=samples, stacks=stacks, frames=frames, functions=functions)

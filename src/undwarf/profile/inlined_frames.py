@@ -20,9 +20,9 @@ class Inlined(Protocol):
 
 def expanded(
     frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: Inlined, inline: bool
-) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
+) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview, memoryview]:
     """Frames with source lines, and with inlined functions as frames of their own; functions; stacks; the new node of
-    each node."""
+    each node; the old frame of each frame."""
     known = len(functions)
     made, added = expand_frames(inlines.columns, frames.function, functions.unnamed, known, inline)
     more = len(added)
@@ -48,4 +48,5 @@ def expanded(
         FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
         StackColumns(parent, frame),
         innermost,
+        source,
     )
