@@ -11,9 +11,9 @@ from undwarf.fleet.columns import NONE, arrow, clean, column_of, hashes, indices
 from undwarf.fleet.kernels.content_hashes import frame_hashes, stack_hashes
 from undwarf.fleet.kernels.stack_lists import file_offsets, lists_of_tree
 from undwarf.fleet.labels import DEFAULT_SERVICE, Shipped, Where, of_cgroup
-from undwarf.fleet.layout import ID_BYTES, schema
+from undwarf.fleet.layout import schema
 from undwarf.fleet.symbol_rows import symbol_rows
-from undwarf.fleet.type_rows import PRECISIONS, Known, places_of, sampled_as, type_rows
+from undwarf.fleet.type_rows import PRECISIONS, Known, places_of, sampled_as, type_rows, unread_rows
 from undwarf.images import ImageKind
 from undwarf.images.image_kind import ADDRESSED_AS_RUN
 from undwarf.perfdata.sideband_kinds import SidebandKind
@@ -211,20 +211,35 @@ def _types(
     opened: "OpenedRecording", profile: "Profile", sampled: memoryview, frame_words: memoryview
 ) -> "pyarrow.Table":
     """What the instructions access with samples in code that has no build-id."""
-    frames, store = profile.frames, opened.images
+    pa = arrow()
+    frames, store, types = profile.frames, opened.images, opened.types
     later = [is_typed_later(image) for image in store.images]
-    ids = bytes(frame_words)
-    chosen = [
-        Known(ids[ID_BYTES * i : ID_BYTES * (i + 1)], how, frames.image[i], frames.address[i])
-        for i, how in enumerate(sampled)
-        if how and (frames.image[i] == NONE or not later[frames.image[i]])
-    ]
-    if not chosen:
-        return table("types", {field.name: arrow().nulls(0, field.type) for field in schema("types")})
-    places = places_of(chosen)
-    types = opened.types
-    found = resolve_places(places, types, answers_of=types.answers, contained=types.contained)
-    return type_rows(chosen, dict(zip(places, found, strict=True)))
+    of_image = [i for i, how in enumerate(sampled) if how and (frames.image[i] == NONE or not later[frames.image[i]])]
+    reasons: dict[str, int] = {}
+    unread = array("I"), array("I")
+    chosen = []
+    found_of: dict[int, Any] = {NONE: "code of no file"}
+    for i in of_image:
+        number = frames.image[i]
+        if number not in found_of:
+            found_of[number] = types.in_file(number)
+        found = found_of[number]
+        if isinstance(found, str):
+            unread[0].append(i)
+            unread[1].append(reasons.setdefault(found, len(reasons)))
+        else:
+            chosen.append(Known(bytes(frame_words[2 * i : 2 * i + 2]), sampled[i], number, frames.address[i]))
+    made = []
+    if unread[0]:
+        taken = numbers(memoryview(unread[0]))
+        why = named(numbers(memoryview(unread[1])).cast(pa.int32()), list(reasons))
+        addresses = numbers(frames.address).take(taken).view(pa.int64())
+        made.append(unread_rows(hashes(frame_words).take(taken), addresses, why))
+    if chosen:
+        places = places_of(chosen)
+        resolved = resolve_places(places, types, answers_of=types.answers, contained=types.contained)
+        made.append(type_rows(chosen, dict(zip(places, resolved, strict=True))))
+    return pa.concat_tables(made) if made else schema("types").empty_table()
 
 
 def _frames(

@@ -1,13 +1,15 @@
 """Rows of the table of types: what the instruction of a frame accesses, for samples that stop at it, late, or after it.
 
-A row is better the more is known: the file with its types, the code alone, or neither. Rows of samples that stop late
-are there only where they may differ from those that stop at the access: at instructions that access no data.
+A row is better the more is known: the file with its types, the code alone, or neither. Rows of samples that do not stop
+at the access are there only where they may differ: of late ones at instructions that access no data, of those after it
+where code can be read.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undwarf.fleet.columns import arrow, clean, table
+from undwarf.fleet.columns import arrow, clean, repeated, table
+from undwarf.fleet.layout import schema
 from undwarf.profile.access_resolution import Place, Resolution
 from undwarf.profile.skid_kinds import StopKind
 from undwarf.types.access import Access
@@ -59,6 +61,30 @@ def rank_of(one: Resolution) -> int:
     return 0 if one.resolved else 2 if one.access.how == UNREAD else 1
 
 
+def unread_rows(frames: Any, addresses: Any, reasons: Any) -> "pyarrow.Table":
+    """The rows of frames whose code cannot be read: arrays of their ids, addresses (signed) and reasons. What holds for
+    samples at the access holds for others."""
+    pa = arrow()
+    count = len(frames)
+    held: dict[str, Any] = {
+        "frame": frames,
+        "precision": repeated(PRECISIONS[StopKind.AT], count),
+        "evidence": repeated(UNREAD, count),
+        "reason": reasons,
+        "address": addresses,
+        "candidates": pa.ListArray.from_arrays(
+            pa.repeat(pa.scalar(0, pa.int32()), count + 1), pa.array([], pa.string())
+        ),
+    }
+    for name in ("access_size", "type_size", "layout"):
+        held[name] = pa.repeat(pa.scalar(0, pa.int64()), count)
+    for name in ("described", "inferred", "consumed"):
+        held[name] = pa.repeat(pa.scalar(False), count)
+    for field in schema("types"):
+        held.setdefault(field.name, pa.nulls(count, field.type))
+    return table("types", held)
+
+
 def type_rows(frames: Sequence[Known], resolved: "dict[Place, Resolution]") -> "pyarrow.Table":
     """The rows of frames whose places are resolved."""
     pa = arrow()
@@ -68,7 +94,7 @@ def type_rows(frames: Sequence[Known], resolved: "dict[Place, Resolution]") -> "
         rows += [
             (frame.frame, kind, resolved[Place(frame.image, frame.address, kind)])
             for kind in kinds_of(frame.sampled)
-            if kind is not StopKind.LATE or at.access.how in DIFFER
+            if kind is StopKind.AT or (at.access.how in DIFFER if kind is StopKind.LATE else at.access.how != UNREAD)
         ]
     accesses = [one.access for _frame, _kind, one in rows]
 

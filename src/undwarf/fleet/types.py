@@ -6,11 +6,11 @@ that is in no such file was looked at when its recording was taken.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.errors import UndwarfError
-from undwarf.fleet.columns import parquet
+from undwarf.fleet.columns import arrow, hashes, parquet, repeated
 from undwarf.fleet.compaction import Merge, merge
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import Workers, run
@@ -19,18 +19,17 @@ from undwarf.fleet.ingest import Reading
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.store import Contents, DataFile, Store
 from undwarf.fleet.symbols import is_build_id
-from undwarf.fleet.type_rows import DIFFER, RANK, Known, places_of, rank_of, type_rows
+from undwarf.fleet.type_rows import DIFFER, RANK, Known, places_of, rank_of, type_rows, unread_rows
 from undwarf.images import Finder, Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT
+from undwarf.ordering import ascending
 from undwarf.perfdata.records import FileIdentity
 from undwarf.profile.access_resolution import Place, Resolution, resolve_places
 from undwarf.profile.skid_kinds import StopKind
-from undwarf.types.no_debuginfo import unread
-from undwarf.types.resolver import Resolver
+from undwarf.types.no_debuginfo import CodeWithoutTypes, unread
 
 if TYPE_CHECKING:
     from undwarf.symbols.symbol_table import SymbolTable
-    from undwarf.types.no_debuginfo import CodeWithoutTypes
     from undwarf.types.resolvers_by_image import ImageResolvers
 
 NEVER = 3
@@ -41,7 +40,7 @@ _MOST_RELEASES = 256
 """Releases of kernels under whose names a kernel's file is looked for."""
 _MISSING = f"""
 WITH seen AS (
-    SELECT id, any_value(image) AS image, any_value(code_offset) AS code_offset, any_value(name) AS name,
+    SELECT id, any_value(image) AS image, greatest(any_value(code_offset), 0) AS code_offset, any_value(name) AS name,
            max(sampled) AS sampled
     FROM frames WHERE sampled > 0 GROUP BY id),
 known AS (
@@ -51,7 +50,7 @@ ranked AS (
     SELECT seen.*, greatest(
         coalesce(k_at.rank, {NEVER}),
         CASE WHEN sampled >= 2 AND k_at.evidence IN {DIFFER} THEN coalesce(k_late.rank, {NEVER}) ELSE 0 END,
-        CASE WHEN sampled >= 3 THEN coalesce(k_after.rank, {NEVER}) ELSE 0 END) AS rank
+        CASE WHEN sampled >= 3 AND k_at.rank < 2 THEN coalesce(k_after.rank, {NEVER}) ELSE 0 END) AS rank
     FROM seen
     LEFT JOIN (FROM known WHERE precision = 'at') AS k_at ON k_at.frame = seen.id
     LEFT JOIN (FROM known WHERE precision = 'late') AS k_late ON k_late.frame = seen.id
@@ -67,24 +66,19 @@ GROUP BY ALL ORDER BY ALL
 _RELEASES = "SELECT DISTINCT osrelease FROM recordings WHERE osrelease <> '' ORDER BY ALL"
 
 
-class UntypedFrame(NamedTuple):
-    """A frame to look at: its id, its offset in the file, or in the function of this name, how samples were taken
-    there, and how little is known already."""
-
-    id: bytes
-    offset: int
-    name: str | None
-    sampled: int
-    rank: int
-
-
 class UntypedImage(NamedTuple):
-    """A file with frames to look at: its path as recorded, its kind, its build-id as hexadecimal digits."""
+    """A file with frames to look at: its path as recorded, its kind, its build-id as hexadecimal digits. By frame: its
+    id, its offset in the file, or in the function of this name, how samples were taken there (``frames.sampled``), and
+    how little is known already."""
 
     name: str
     kind: str
     build_id: str
-    frames: tuple[UntypedFrame, ...]
+    frames: tuple[bytes, ...]
+    offsets: tuple[int, ...]
+    names: tuple[str | None, ...]
+    sampled: tuple[int, ...]
+    ranks: tuple[int, ...]
 
 
 class Typing(NamedTuple):
@@ -120,12 +114,12 @@ def missing(store: Store, contents: Contents | None = None, *, again: bool) -> t
         releases = database.arrow(_RELEASES)["osrelease"].to_pylist() if rows else []
     finally:
         database.close()
-    images = []
-    for row in rows:
-        if is_build_id(row["build_id"]):
-            columns = zip(row["frames"], row["offsets"], row["names"], row["sampled"], row["rank"], strict=True)
-            frames = tuple(UntypedFrame(id_, max(offset or 0, 0), *rest) for id_, offset, *rest in columns)
-            images.append(UntypedImage(row["name"] or "", row["kind"], row["build_id"], frames))
+    columns = ("frames", "offsets", "names", "sampled", "rank")
+    images = [
+        UntypedImage(row["name"] or "", row["kind"], row["build_id"], *(tuple(row[column]) for column in columns))
+        for row in rows
+        if is_build_id(row["build_id"])
+    ]
     return images, releases[:_MOST_RELEASES]
 
 
@@ -168,47 +162,54 @@ def type_image(work: Typing) -> Typed:
     defects = Defects()
     with finder(work.reading, work.files) as where:
         where.defects = defects
-        found = _looked_at(work, where, defects)
-    known = {frame.id: frame.rank for frame in work.image.frames}
-    chosen, resolved = found
-    # A place is of one rank, whatever kind its samples have: it is the file's.
-    better = [one for one in chosen if rank_of(resolved[Place(one.image, one.address, StopKind.AT)]) < known[one.frame]]
-    problems = [(work.image.name, f"{one.kind}{f': {one.detail}' if one.detail else ''}") for one in defects]
-    if not better:
-        return Typed(None, 0, 0, tuple(problems))
-    described = sum(resolved[Place(one.image, one.address, StopKind.AT)].resolved for one in better)
-    rows = type_rows(better, resolved)
+        rows, frames, described = _looked_at(work, where, defects)
+    problems = tuple((work.image.name, f"{one.kind}{f': {one.detail}' if one.detail else ''}") for one in defects)
+    if not rows.num_rows:
+        return Typed(None, 0, 0, problems)
     file = work.store.put(Partition("types"), parquet("types", rows), rows.num_rows)
-    return Typed(file, len(better), described, tuple(problems))
+    return Typed(file, frames, described, problems)
 
 
-def _looked_at(work: Typing, where: Finder, defects: Defects) -> tuple[list[Known], dict[Place, Resolution]]:
-    """(the frames of an image with their addresses in its file; what is at these)."""
+def _looked_at(work: Typing, where: Finder, defects: Defects) -> tuple[Any, int, int]:
+    """(the rows of those frames of an image of which more is known now; how many; how many with the file's types)."""
+    asked = work.image
     image, resolvers = _opened(work, where, defects)
-    frames, found = work.image.frames, resolvers.in_file(image.number)
+    found = resolvers.in_file(image.number)
+    if isinstance(found, str):
+        rows = _unread(asked, found)
+        return rows, rows.num_rows, 0
     if image.kind is ImageKind.FILE:
-        addresses: list[int | str] = [_address(image, frame.offset) for frame in frames]
+        addresses: list[int | str] = [_address(image, offset) for offset in asked.offsets]
     else:
-        addresses = _addresses_by_name(image, resolvers, frames)
+        addresses = _addresses_by_name(image, resolvers, asked)
     chosen, resolved = [], {}
-    for number, (frame, address) in enumerate(zip(frames, addresses, strict=True)):
+    for number, address in enumerate(addresses):
         if isinstance(address, str):
             # It has no address; a place of its own stands for it.
-            known = Known(frame.id, frame.sampled, image.number + 1, number)
-            reason = found if isinstance(found, str) else address
-            why = Resolution(unread(frame.offset, reason), isinstance(found, Resolver), False, False, True)
-            resolved.update(dict.fromkeys(places_of([known]), why))
+            known = Known(asked.frames[number], asked.sampled[number], image.number + 1, number)
+            why = unread(asked.offsets[number], address)
+            has_types = not isinstance(found, CodeWithoutTypes)
+            resolved.update(dict.fromkeys(places_of([known]), Resolution(why, has_types, False, False, True)))
         else:
-            known = Known(frame.id, frame.sampled, image.number, address)
+            known = Known(asked.frames[number], asked.sampled[number], image.number, address)
         chosen.append(known)
     places = [place for place in places_of(chosen) if place.image == image.number]
-
-    def resolver_of(_image: int, address: int) -> "tuple[Resolver | CodeWithoutTypes, int] | str":
-        return found if isinstance(found, str) else (found, address)
-
-    answers = resolve_places(places, resolver_of, answers_of=resolvers.answers, contained=resolvers.contained)
+    answers = resolve_places(
+        places, lambda _image, address: (found, address), answers_of=resolvers.answers, contained=resolvers.contained
+    )
     resolved.update(zip(places, answers, strict=True))
-    return chosen, resolved
+    at = [resolved[Place(one.image, one.address, StopKind.AT)] for one in chosen]
+    better = [number for number, one in enumerate(at) if rank_of(one) < asked.ranks[number]]
+    rows = type_rows([chosen[number] for number in better], resolved)
+    return rows, len(better), sum(at[number].resolved for number in better)
+
+
+def _unread(asked: UntypedImage, reason: str) -> Any:
+    """The rows of an image whose code cannot be read, for frames that were never looked at."""
+    pa = arrow()
+    new = pa.array([number for number, rank in enumerate(asked.ranks) if rank == NEVER], pa.int32())
+    ids = hashes(memoryview(b"".join(asked.frames)).cast("Q")).take(new)
+    return unread_rows(ids, pa.array(asked.offsets, pa.int64()).take(new), repeated(reason, len(new)))
 
 
 def _opened(work: Typing, where: Finder, defects: Defects) -> "tuple[Image, ImageResolvers]":
@@ -234,27 +235,23 @@ def _address(image: Image, offset: int) -> int:
     return offset if address is None else address
 
 
-def _addresses_by_name(image: Image, resolvers: "ImageResolvers", frames: Sequence[UntypedFrame]) -> "list[int | str]":
+def _addresses_by_name(image: Image, resolvers: "ImageResolvers", asked: UntypedImage) -> "list[int | str]":
     """The addresses in the file of a kernel, or a module, of places in functions; or the reason why one has none."""
-    table = _functions(image, resolvers)
+    table, found = _functions(image, resolvers), resolvers.in_file(image.number)
     if table is None:
-        return ["no symbols in the kernel's file"] * len(frames)
-    numbers = memoryview(bytearray(4 * len(table))).cast("I")
-    for number in range(len(table)):
-        numbers[number] = number
-    wanted = {frame.name.encode("utf-8", "surrogateescape") for frame in frames if frame.name}
-    names, starts = table.describe(numbers, len(table))
-    symbols_of: dict[bytes, list[int]] = {}
+        return ["no symbols in the kernel's file"] * len(asked.frames)
+    texts = [(name or "").encode("utf-8", "surrogateescape") for name in asked.names]
+    symbols_of: dict[bytes, list[int]] = {text: [] for text in texts if text}
+    names, starts = table.describe(ascending(len(table)), len(table))
     for number, aliases in enumerate(names):
         for alias in aliases if isinstance(aliases, list) else (aliases,):
-            if alias in wanted:
-                symbols_of.setdefault(alias, []).append(number)
-    found = resolvers.in_file(image.number)
+            if alias in symbols_of:
+                symbols_of[alias].append(number)
     addresses: list[int | str] = []
-    for frame in frames:
-        symbols = symbols_of.get((frame.name or "").encode("utf-8", "surrogateescape"), ())
-        places = {starts[one] + frame.offset for one in symbols if _contains(table, one, starts[one] + frame.offset)}
-        if len(places) > 1 and isinstance(found, Resolver):
+    for text, offset in zip(texts, asked.offsets, strict=True):
+        symbols = symbols_of.get(text, ())
+        places = {starts[one] + offset for one in symbols if _contains(table, one, starts[one] + offset)}
+        if len(places) > 1 and not isinstance(found, str | CodeWithoutTypes):
             # Of functions with one name, samples were taken in one that has an instruction there.
             places = {one for one in places if found.instruction(one) is not None}
         if len(places) == 1:
