@@ -200,7 +200,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, fleet: Command) -> None:
         (["report", "STORE"], "has no recordings"),
         (["report", "STORE", "--span", "yesterday"], "no term of a span"),
         (["report", "STORE", "--span", "2026-11-28..2026-11-27"], "ends before it starts"),
-        (["report", "STORE", "--sort", "type"], "needs a recording"),
+        (["report", "STORE", "--sort", "mem"], "needs a recording"),
         (["ingest", "STORE", "--label", "nothing", WORDS], "is no label"),
         (["ingest", "STORE", "/nowhere/one.data"], "cannot read /nowhere/one.data"),
         (["compact", "STORE", "--dask", "tcp://x:1", "--workers", "2"], "exclude each other"),

@@ -33,6 +33,7 @@ def finder(reading: Reading, files: Sequence[str] = ()) -> Iterator[Finder]:
             found = Finder(
                 symfs=reading.symfs or "",
                 debug_dirs=(*([folder] if given else []), *reading.debug_dirs, "/usr/lib/debug"),
+                kallsyms=reading.kallsyms or "",
                 vmlinux=reading.vmlinux or "",
                 debuginfod=debuginfod,
             )

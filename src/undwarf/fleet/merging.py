@@ -13,7 +13,7 @@ from undwarf.errors import UnreadableInput
 from undwarf.fleet.columns import arrow, numbers, words
 from undwarf.fleet.kernels.stack_lists import lengths, numbered, tree_of_lists
 from undwarf.fleet.layout import schema
-from undwarf.fleet.type_rows import TYPES_ORDER, UNREAD
+from undwarf.fleet.type_order import TYPES_ORDER, UNREAD
 from undwarf.limits import DEFAULT, Limits
 from undwarf.ordering import take
 from undwarf.profile.stack_order import depth_first
@@ -104,7 +104,7 @@ def _best_types(rows: "pyarrow.Table") -> "pyarrow.Table":
     compute = arrow().compute
     is_unread = compute.fill_null(compute.equal(rows["evidence"].cast(arrow().string()), UNREAD), False)
     rank = compute.if_else(rows["described"], 0, compute.if_else(is_unread, 2, 1))
-    order = ["frame", "precision", "rank", *(one for one in TYPES_ORDER)]
+    order = ["frame", "precision", "rank", *TYPES_ORDER]
     rows = _sorted(rows.append_column("rank", rank), [(one, "ascending") for one in order]).drop_columns("rank")
     rows = rows.combine_chunks()
     changes = [

@@ -11,7 +11,8 @@ from undwarf.errors import UsageError
 from undwarf.fleet.database import Database
 from undwarf.fleet.layout import ID_BYTES
 from undwarf.fleet.stored_profile import Stored
-from undwarf.fleet.type_rows import PRECISIONS, RANK, TYPES_ORDER, UNREAD, resolutions
+from undwarf.fleet.type_order import IN_ORDER, UNREAD
+from undwarf.fleet.type_rows import PRECISIONS, resolutions
 from undwarf.profile.access_resolution import Resolution, ResolvedAccesses
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.skid_kinds import StopKind, split_by_kind
@@ -25,8 +26,7 @@ NOT_LOOKED_AT = "not looked at: undwarf fleet symbols add"
 _ROWS = f"""
 SELECT used.id, precision, t.* EXCLUDE (frame, precision)
 FROM used JOIN types AS t ON t.frame = used.id
-QUALIFY row_number() OVER (
-    PARTITION BY used.id, precision ORDER BY {RANK}, {", ".join(f"{name} NULLS LAST" for name in TYPES_ORDER)}) = 1
+QUALIFY row_number() OVER (PARTITION BY used.id, precision ORDER BY {IN_ORDER}) = 1
 """
 
 

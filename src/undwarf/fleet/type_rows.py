@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.fleet.columns import arrow, clean, repeated, table
 from undwarf.fleet.layout import schema
+from undwarf.fleet.type_order import UNREAD
 from undwarf.profile.access_resolution import Place, Resolution
 from undwarf.profile.skid_kinds import StopKind
 from undwarf.types.access import Access
@@ -17,14 +18,8 @@ from undwarf.types.access import Access
 if TYPE_CHECKING:
     import pyarrow
 
-UNREAD = "unread"
-"""The evidence of code that cannot be read."""
 DIFFER = ("none", "stack")
 """Evidence of instructions at which late samples may be of another access."""
-RANK = f"CASE WHEN described THEN 0 WHEN evidence = '{UNREAD}' THEN 2 ELSE 1 END"
-"""In SQL: 0 for the best rows."""
-TYPES_ORDER = ("type", "member", "member_offset", "evidence", "reason", "address", "access", "access_size", "layout")
-"""Columns by which equally good rows are put in order, nulls last: the first one counts."""
 PRECISIONS = {kind: kind.name.lower() for kind in StopKind}
 _SAMPLED = {StopKind.AT: 1, StopKind.LATE: 2, StopKind.AFTER: 3}
 _MOST = (1 << 63) - 1

@@ -19,7 +19,8 @@ from undwarf.fleet.ingest import Reading
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.store import Contents, DataFile, Store
 from undwarf.fleet.symbols import is_build_id
-from undwarf.fleet.type_rows import DIFFER, RANK, Known, places_of, rank_of, type_rows, unread_rows
+from undwarf.fleet.type_order import RANK
+from undwarf.fleet.type_rows import DIFFER, Known, places_of, rank_of, type_rows, unread_rows
 from undwarf.images import Finder, Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT
 from undwarf.ordering import ascending
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from undwarf.types.resolvers_by_image import ImageResolvers
 
 NEVER = 3
-"""The rank of a frame that has not been looked at; see :data:`undwarf.fleet.type_rows.RANK`."""
+"""The rank of a frame that has not been looked at; see :data:`undwarf.fleet.type_order.RANK`."""
 _KINDS = ("file", "kernel", "module")
 """Kinds of images whose files can be found again."""
 _MOST_RELEASES = 256
