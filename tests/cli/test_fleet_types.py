@@ -15,7 +15,7 @@ from tests.support.documents import document
 from tests.support.fleets import SHIPPED, files_of, rows
 from tests.support.perfdata.build import IDENTIFIER, PLAIN, Attr, Build
 from tests.support.types.programs import LIST, build
-from tests.support.types.recordings import place, recording
+from tests.support.types.recordings import memory_recording, place, recording
 
 from undwarf.cli.main import run
 from undwarf.elf import ElfFile
@@ -92,7 +92,11 @@ def test_types_of_a_store_are_those_of_its_recording(name: str, tmp_path: Path, 
 def test_reports_by_type_are_those_of_the_recording(tmp_path: Path, command: Command) -> None:
     path, store = SHIPPED / "words-sum.data", tmp_path / "store"
     command("fleet", "ingest", store, "--workers", 0, "--no-cache", "--symfs", SHIPPED, path)
-    for options in (["-s", "type,typeoff"], ["-s", "typecln,sym", "--skid"], ["-s", "typeoff", "--skid", "--caller", "main"]):
+    for options in (
+        ["-s", "type,typeoff"],
+        ["-s", "typecln,sym", "--skid"],
+        ["-s", "typeoff", "--skid", "--caller", "main"],
+    ):
         asked = ["-g", "none", "--json", *options]
         one = of_events(command("report", "--no-cache", "--symfs", SHIPPED, *asked, path))
         assert of_events(command("fleet", "report", store, *asked)) == one
@@ -166,9 +170,24 @@ def test_ingest_looks_at_each_instruction_once(program: tuple[Path, Path], tmp_p
     assert (event["samples"], event["typed"]) == (16, 16000)
 
 
-def test_samples_that_stop_differently_are_of_other_accesses(tmp_path: Path, command: Command) -> None:
-    from tests.support.types.recordings import memory_recording
+def test_latencies_and_levels_of_memory_are_kept(tmp_path: Path, command: Command) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_key = place(binary, "walk", "struct node", "key", "r")
+    miss, hit = 0x1068100842, 0x68100142
+    same = {"ip": at_key, "addr": 0x7000, "weight": 30, "data_src": hit, "data_page": 4096}
+    path = memory_recording(
+        tmp_path, binary, [same, same, same | {"weight": 200, "data_src": miss}, same | {"weight": 0}]
+    )
+    store = tmp_path / "store"
+    command("fleet", "ingest", store, "--workers", 0, path)
+    for options in ([], ["--weight", "latency"], ["--weight", "samples", "--code"]):
+        one = of_events(command("types", "--json", *options, path))
+        assert of_events(command("fleet", "types", store, "--json", *options)) == one
+    (row,) = of_events(command("fleet", "types", store, "--json"))[0]["types"]
+    assert (row["latency_cycles"], row["timed_samples"], row["memory"]["pages"]) == (260, 3, {"4K": 4000})
 
+
+def test_samples_that_stop_differently_are_of_other_accesses(tmp_path: Path, command: Command) -> None:
     binary = build(tmp_path, SERVE, "serve.c", "-O1")
     after = place(binary, "serve", "struct stats", "count", "w")
     elf = ElfFile.open(binary)
@@ -216,7 +235,7 @@ def kernel(folder: Path) -> Path:
 def module(folder: Path) -> Path:
     """A module of a kernel, which is not linked."""
     source, part, made = folder / "driver.c", folder / "driver.o", folder / "driver.ko"
-    source.write_text(KERNEL + "long this_module __attribute__((section(\".gnu.linkonce.this_module\")));\n")
+    source.write_text(KERNEL + 'long this_module __attribute__((section(".gnu.linkonce.this_module")));\n')
     flags = ["-g", "-O2", "-ffreestanding", "-fno-pic", "-mcmodel=kernel", "-mno-red-zone", "-fcf-protection=none"]
     for arguments in (["gcc", "-c", *flags, "-o", part, source], ["ld", "-r", "--build-id=sha1", "-o", made, part]):
         done = subprocess.run(arguments, capture_output=True, text=True)
@@ -240,8 +259,7 @@ def test_instructions_of_a_kernels_module_are_found_too(tmp_path: Path, command:
         build_id=bytes(elf.build_id), misc=1,
     )  # fmt: skip  # rows of fields
     samples = [
-        b.sample(attr, ip=start + low + k, pid=10, tid=10, time=1000 + k, cpu=0, period=1000, misc=1)
-        for k in range(12)
+        b.sample(attr, ip=start + low + k, pid=10, tid=10, time=1000 + k, cpu=0, period=1000, misc=1) for k in range(12)
     ]
     path, store = tmp_path / "module.data", tmp_path / "store"
     path.write_bytes(b.file([attr], [mapped, *samples]))
@@ -251,7 +269,7 @@ def test_instructions_of_a_kernels_module_are_found_too(tmp_path: Path, command:
     assert "struct inode" in {row["type"] for row in expected["types"]}
     driver = driver.rename(tmp_path / "elsewhere.ko")
     command("fleet", "ingest", store, "--workers", 0, "--kallsyms", kallsyms, path)
-    assert rows(Store(str(store)), "SELECT DISTINCT kind, name FROM images") == [("module", str(tmp_path / "driver.ko"))]
+    assert rows(Store(str(store)), "SELECT DISTINCT kind FROM images") == [("module",)]
     command("fleet", "symbols", "add", store, driver, "--workers", 0)
     assert of_events(command("fleet", "types", store, "--json")) == [expected]
 

@@ -432,7 +432,13 @@ def _with_frame_filters(function: Any) -> Any:
 
 
 def _profile(
-    database: "Database", keys: tuple[str, ...], no_inline: bool, filters: dict[str, Any], *, ordered: bool = False
+    database: "Database",
+    keys: tuple[str, ...],
+    no_inline: bool,
+    filters: dict[str, Any],
+    *,
+    ordered: bool = False,
+    details: bool = False,
 ) -> "Stored":
     """The profile of a store, of samples that pass the filters by function and file."""
     from undwarf.fleet.stored_profile import IDS, stored_profile
@@ -445,6 +451,7 @@ def _profile(
         inline=not no_inline,
         lines=bool(SOURCE_KEYS.intersection(keys)),
         ordered=ordered,
+        details=details,
     )
     chosen = Filters(**{name: filters[name] for name in FRAME_FILTERS})
     if chosen.of_frames:
@@ -519,7 +526,7 @@ def report(
     keys = parse_keys(sort)
     for key in keys:
         if key not in SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS:
-            raise UsageError(f"--sort {key} needs a recording", "a store has no addresses of data, and no latencies")
+            raise UsageError(f"--sort {key} needs a recording", "a store has no addresses of data")
     if skid and not set(LABEL_KEYS).intersection(keys):
         raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
     labels: SampleLabels = {}
@@ -572,7 +579,9 @@ def report(
 @SKID
 @PERCENT_LIMIT
 @click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Maximum number of rows; 0: all.")
-@WEIGHT
+@click.option(
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
+)
 @_with_frame_filters
 @AS_JSON
 def types(
@@ -596,7 +605,7 @@ def types(
     from undwarf.cli.fleet_types import TypesQuestion, write
 
     with _opened(store, spans) as database:
-        stored = _profile(database, ("cpu",), True, filters, ordered=True)
+        stored = _profile(database, ("cpu",), True, filters, ordered=True, details=True)
         write(database, stored, TypesQuestion(store, code, skid, percent_limit, rows, weight, as_json))
 
 

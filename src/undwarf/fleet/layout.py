@@ -131,7 +131,8 @@ def _columns(table: str, pa: Any) -> Any:
         "samples": {
             "recording": id_, "host": name, "release": name, "container": name, "pod": name, "time": when,
             "pid": pa.int32(), "tid": pa.int32(), "cpu": pa.int32(), "comm": name, "event": name,
-            "period": pa.int64(), "stack": id_, "stop": name, "stop_image": id_,
+            "period": pa.int64(), "stack": id_, "stop": name, "stop_image": id_, "data_source": pa.int64(),
+            "latency": pa.int64(), "data_page_size": pa.int64(),
         },
         "stacks": {"id": id_, "frames": pa.list_(pa.field("element", id_))},
         "frames": {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_ORDER = (
     "host", "time", "cpu", "pid", "tid", "recording", "event", "stack", "period", "comm", "stop", "stop_image",
-    "container", "pod", "release",
+    "container", "pod", "release", "data_source", "latency", "data_page_size",
 )  # fmt: skip  # a list of columns
 _KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "symbols": "frame"}
 

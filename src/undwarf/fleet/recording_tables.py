@@ -23,6 +23,7 @@ from undwarf.profile.skid_kinds import StopKind
 from undwarf.profile.stack_order import distinct
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
+from undwarf.views.data.access_labels import latency_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -109,6 +110,9 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
             "stack": node_hashes.take(indices(samples.stack)),
             "stop": named(numbers(samples.stop).cast(pa.int32()), stops),
             "stop_image": image_ids.take(indices(samples.stop_image)),
+            "data_source": _recorded(samples.data_src, count),
+            "latency": _recorded(latency_of(profile, 0) if samples.weight is not None else None, count),
+            "data_page_size": _recorded(samples.data_page_size, count),
         },
     )
     shared = {
@@ -152,6 +156,15 @@ def _signed(column: memoryview) -> Any:
     """Unsigned numbers as signed ones of 64 bits; larger ones become the largest."""
     pa = arrow()
     return pa.compute.min_element_wise(numbers(column), pa.scalar((1 << 63) - 1, pa.uint64())).cast(pa.int64())
+
+
+def _recorded(column: memoryview | None, count: int) -> Any:
+    """What samples have of their access, as signed numbers of the same bits; null where it is 0."""
+    pa = arrow()
+    if column is None:
+        return pa.nulls(count, pa.int64())
+    found = numbers(column).view(pa.int64())
+    return pa.compute.if_else(pa.compute.equal(found, 0), None, found)
 
 
 def _known(column: memoryview) -> Any:

@@ -8,6 +8,7 @@ integers take half the time of the five columns themselves. If two stacks or two
 hash, which is looked at, another hash is taken.
 """
 
+import itertools
 from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -46,6 +47,9 @@ from undwarf.unwind.stop_reason import StopReason
 
 IDS = ("pid", "tid", "cpu")
 """Columns that sums are made by only where they are asked for."""
+DETAILS = {"data_src": "data_source", "weight": "latency", "data_page_size": "data_page_size"}
+"""Columns of a profile that few recordings have, by those of the store: sums are made by them where they are asked for,
+and if some sample has them."""
 _STOPS = {one.name: int(one) for one in StopReason}
 _PROVENANCES = {one.name: int(one) for one in Provenance}
 _HASHES = ("hash({})", "hash({}, 1)", "hash({}, 2)")
@@ -156,11 +160,18 @@ def stored_profile(
     lines: bool = False,
     ordered: bool = False,
     parts: int = 0,
+    details: bool = False,
 ) -> Stored:
-    """The profile of a database's samples. ``ids``: those of :data:`IDS` that are columns. ``ordered``: its
-    entries have the same order each time. ``parts``: how many parts the hosts are put into, of one host the recordings;
-    an entry is then of one part. Raises NothingUsable without samples, UnreadableInput for a damaged store."""
+    """The profile of a database's samples. ``ids``: those of :data:`IDS` that are columns; ``details``: with the
+    columns of :data:`DETAILS`. ``ordered``: its entries have the same order each time. ``parts``: how many parts the
+    hosts are put into, of one host the recordings; an entry is then of one part. Raises NothingUsable without samples,
+    UnreadableInput for a damaged store."""
     wanted = "".join(f", coalesce({name}, -1)::INTEGER AS {name}" for name in IDS if name in ids)
+    if details:
+        counts = ", ".join(f"count({column}) > 0" for column in DETAILS.values())
+        (some,) = database.rows(f"SELECT {counts} FROM samples")
+        present = itertools.compress(DETAILS.items(), some)
+        wanted += "".join(f", coalesce({column}, 0) AS {name}" for name, column in present)
     join = ""
     if parts:
         ((hosts,),) = database.rows("SELECT count(DISTINCT host) FROM samples")
@@ -451,5 +462,6 @@ def _samples(
         stop_image=take(stop_image, of),
         ip=zeros("Q", count),
         count=sums.columns["samples"].values,
+        **{name: sums.columns[name].values.cast("B").cast("Q") for name in DETAILS if name in sums.columns},
     )
     return columns, known

@@ -313,7 +313,11 @@ def _counted(
     if columns.weight is not None:
         latencies = selection.chosen(latency_of(profile, 0))
         for number, (latency, timed) in enumerate(
-            zip(sums(leaves, latencies, size), sums(leaves, ones_where(latencies), size), strict=True)
+            zip(
+                sums(leaves, selection.of_samples(latencies), size),
+                sums(leaves, selection.of_samples(ones_where(latencies)), size),
+                strict=True,
+            )
         ):
             if timed:
                 found[number].latency, found[number].timed = latency, timed
