@@ -14,7 +14,7 @@ import pytest
 from tests.support.documents import document
 from tests.support.fleets import SHIPPED, files_of, rows
 from tests.support.perfdata.build import IDENTIFIER, PLAIN, Attr, Build
-from tests.support.types.programs import LIST, build
+from tests.support.types.programs import LIST, build, function_of
 from tests.support.types.recordings import memory_recording, place, recording
 
 from undwarf.cli.main import run
@@ -34,6 +34,12 @@ struct request { long kind; };
 __attribute__((noinline))
 long serve(struct stats *s, struct request *r) { long k = r->kind; s->count = 7; return k * 3; }
 int main(int argc, char **argv) { struct stats s; struct request r = {argc}; return (int)serve(&s, &r) + (int)s.count; }
+"""
+COMPARED = """
+struct node { long key; struct node *next; };
+__attribute__((noinline))
+long walk(struct node *n, long key) { long k = 0; while (n) { if (n->key == key) k += 3; n = n->next; } return k; }
+int main(int argc, char **argv) { struct node b = {3, 0}, a = {7, &b}; return (int)walk(&a, argc); }
 """
 KERNEL = """
 struct inode { int mode; long size; };
@@ -143,19 +149,30 @@ def test_what_was_not_there_is_looked_at_later(program: tuple[Path, Path], tmp_p
     assert files_of(opened) == before
 
 
-def test_a_debug_file_can_be_given_alone(program: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
+def test_a_debug_file_can_be_given_alone(tmp_path: Path, command: Command) -> None:
     if shutil.which("objcopy") is None:
         pytest.skip("no objcopy")
-    binary, path = program
-    expected = of_events(command("types", "--json", path))
-    subprocess.run(["objcopy", "--only-keep-debug", binary, tmp_path / "list.debug"], check=True)
+    # A conditional jump is of the comparison before it, which a timer's sample there waits for only without types.
+    binary = build(tmp_path, COMPARED, "compared.c", "-O2")
+    resolver = open_resolver(ElfFile.open(binary))
+    assert resolver is not None
+    walk = resolver.instruction(function_of(binary, "walk")[0])
+    assert walk is not None
+    path = recording(tmp_path, binary, [(made.address, 0, 1 + k) for k, made in enumerate(walk[0])])
+    expected = [of_events(command("types", "--json", *options, path)) for options in ([], ["--skid"])]
+    assert expected[0][0]["types"][0]["type"] == "struct node"
+    subprocess.run(["objcopy", "--only-keep-debug", binary, tmp_path / "program.debug"], check=True)
     subprocess.run(["objcopy", "--strip-debug", binary], check=True)
     store = tmp_path / "store"
     command("fleet", "ingest", store, "--workers", 0, path)
     (event,) = of_events(command("fleet", "types", store, "--json"))
-    assert event["untyped"] == {"no DWARF and no BTF": 8000}
-    command("fleet", "symbols", "add", store, tmp_path / "list.debug", "--workers", 0)
-    assert of_events(command("fleet", "types", store, "--json")) == expected
+    assert list(event["untyped"]) == ["no DWARF and no BTF"]
+    command("fleet", "symbols", "add", store, tmp_path / "program.debug", "--workers", 0)
+    for options, one in zip(([], ["--skid"]), expected, strict=True):
+        assert of_events(command("fleet", "types", store, "--json", *options)) == one
+    for stop in ("at", "late"):
+        query = f"SELECT frame FROM accesses(stop := '{stop}') WHERE member = 'key'"
+        assert len(json.loads(command("fleet", "query", store, query, "--format", "json"))) >= 2
 
 
 def test_ingest_looks_at_each_instruction_once(program: tuple[Path, Path], tmp_path: Path, command: Command) -> None:

@@ -16,7 +16,7 @@ from undwarf.errors import NothingUsable, UnreadableInput, UsageError
 from undwarf.fleet.layout import PARTITIONED, TABLES, sql_types
 from undwarf.fleet.span import Span
 from undwarf.fleet.store import INSTALL, Contents, DataFile, Store
-from undwarf.fleet.type_order import IN_ORDER
+from undwarf.fleet.type_order import IN_ORDER, RANK
 from undwarf.limits import DEFAULT
 from undwarf.views.sql.database import Result, distinct_names, explained, rows_of
 
@@ -78,7 +78,7 @@ ORDER BY total DESC, name, dso""",
     f"""accesses(stop := 'at') AS TABLE
 SELECT frame, type, member, member_offset, access, access_size, type_size, evidence, reason, inferred, instruction
 FROM types WHERE precision IN ('at', stop)
-QUALIFY row_number() OVER (PARTITION BY frame ORDER BY precision <> stop, {IN_ORDER}) = 1""",
+QUALIFY row_number() OVER (PARTITION BY frame ORDER BY {RANK}, precision <> stop, {IN_ORDER}) = 1""",
 )
 """Table functions for queries: their definitions in SQL."""
 

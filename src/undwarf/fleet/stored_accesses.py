@@ -11,8 +11,8 @@ from undwarf.errors import UsageError
 from undwarf.fleet.database import Database
 from undwarf.fleet.layout import ID_BYTES
 from undwarf.fleet.stored_profile import Stored
-from undwarf.fleet.type_order import IN_ORDER, UNREAD
-from undwarf.fleet.type_rows import PRECISIONS, resolutions
+from undwarf.fleet.type_order import IN_ORDER
+from undwarf.fleet.type_rows import PRECISIONS, rank_of, resolutions
 from undwarf.profile.access_resolution import Resolution, ResolvedAccesses
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.skid_kinds import StopKind, split_by_kind
@@ -65,13 +65,12 @@ _NOTHING = Resolution(unread(0, NOT_LOOKED_AT), False, False, False, False)
 
 
 def _chosen(known: dict[tuple[bytes, str], Resolution], frame: bytes, kind: int) -> Resolution:
-    """What is known of a frame for samples of a kind: others than those at the access have rows only where they may
-    differ."""
-    found = known.get((frame, PRECISIONS[StopKind(kind)]))
-    if found is None and kind != StopKind.AT:
-        at = known.get((frame, PRECISIONS[StopKind.AT]))
-        found = at if at is not None and (kind == StopKind.LATE or at.access.how == UNREAD) else None
-    return found if found is not None else _NOTHING
+    """What is known of a frame for samples of a kind. Others than those at the access have rows only where they may
+    differ, and a row of when less was known does not count."""
+    own, at = (known.get((frame, PRECISIONS[one])) for one in (StopKind(kind), StopKind.AT))
+    if at is not None and (own is None or rank_of(at) < rank_of(own)) and (kind != StopKind.AFTER or rank_of(at) == 2):
+        return at
+    return own if own is not None else _NOTHING
 
 
 def _rows(database: Database, frames: list[bytes]) -> dict[tuple[bytes, str], Resolution]:
