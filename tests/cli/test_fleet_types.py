@@ -187,6 +187,26 @@ def test_ingest_looks_at_each_instruction_once(program: tuple[Path, Path], tmp_p
     assert (event["samples"], event["typed"]) == (16, 16000)
 
 
+def test_files_are_the_same_however_recordings_came(
+    program: tuple[Path, Path], tmp_path: Path, command: Command
+) -> None:
+    _binary, path = program
+    at = (1_795_824_000, 1_795_824_000)
+    paths = [path, *(shutil.copy(SHIPPED / f"{name}.data", tmp_path) for name in RECORDINGS)]
+    for one in paths:
+        os.utime(one, at)
+    made = []
+    for name, workers, groups in (("one", 2, [paths]), ("other", 0, [[one] for one in reversed(paths)])):
+        store = tmp_path / name
+        for group in groups:
+            command("fleet", "ingest", store, "--workers", workers, "--symfs", SHIPPED, *group)
+        command("fleet", "symbols", "add", store, "--workers", workers, "--symfs", SHIPPED)
+        command("fleet", "compact", store, "--workers", 0, "--grace", 0)
+        made.append(files_of(Store(str(store))))
+    assert made[0] == made[1]
+    assert sum(one.startswith("types/") for one in made[0]) == 1
+
+
 def test_latencies_and_levels_of_memory_are_kept(tmp_path: Path, command: Command) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     at_key = place(binary, "walk", "struct node", "key", "r")

@@ -1,5 +1,5 @@
-"""What the commands of ``undwarf fleet`` print with ``--json``; ``query``, ``report`` and ``flamegraph`` print what the
-commands of these names do, with the address of the store as the recording."""
+"""What the commands of ``undwarf fleet`` print with ``--json``; ``query``, ``report``, ``types`` and ``flamegraph``
+print what the commands of these names do, with the address of the store as the recording."""
 
 from typing import Annotated, Literal, TypedDict
 
