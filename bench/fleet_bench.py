@@ -221,6 +221,7 @@ def _samples(fleet: Fleet, host: int, when: Any, nodes: Any) -> Any:
             "stack": hashes(fleet.stack_words).take(indices(memoryview(array("I", nodes.astype(np.uint32).tobytes())))),
             "stop": repeated("ROOT", count),
             "stop_image": pa.nulls(count, pa.binary(16)),
+            **{name: pa.nulls(count, pa.int64()) for name in ("data_source", "latency", "data_page_size")},
         },
     )
 

@@ -23,6 +23,10 @@ DIFFER = ("none", "stack")
 PRECISIONS = {kind: kind.name.lower() for kind in StopKind}
 _SAMPLED = {StopKind.AT: 1, StopKind.LATE: 2, StopKind.AFTER: 3}
 _MOST = (1 << 63) - 1
+_READ = (
+    "address", "instruction", "access", "type", "member_offset", "member", "access_size", "evidence", "candidates",
+    "reason", "type_size", "layout", "described", "inferred", "consumed",
+)  # fmt: skip  # a row
 
 
 class Known(NamedTuple):
@@ -135,21 +139,23 @@ def type_rows(frames: Sequence[Known], resolved: "dict[Place, Resolution]") -> "
 def resolutions(rows: "pyarrow.Table") -> list[Resolution]:
     """What the rows of a table of types say."""
     found = []
-    for row in rows.to_pylist():
-        access = Access(
-            (row["address"] or 0) & 0xFFFFFFFFFFFFFFFF,
-            row["instruction"] or "",
-            row["access"] or "",
-            row["type"] or None,
-            row["member_offset"] if row["type"] else None,
-            row["member"] or "",
-            max(row["access_size"] or 0, 0),
-            row["evidence"] or "",
-            tuple(one or "" for one in row["candidates"] or ()),
-            row["reason"] or "",
-            type_size=max(row["type_size"] or 0, 0),
-            layout=row["layout"] or 0,
+    for (
+        address, instruction, access, type_, offset, member, size, how, candidates, reason, whole, layout,
+        described, inferred, consumed,
+    ) in zip(*(rows[name].to_pylist() for name in _READ), strict=True):  # fmt: skip  # a row
+        one = Access(
+            (address or 0) & 0xFFFFFFFFFFFFFFFF,
+            instruction or "",
+            access or "",
+            type_ or None,
+            offset if type_ else None,
+            member or "",
+            max(size or 0, 0),
+            how or "",
+            tuple(other or "" for other in candidates or ()),
+            reason or "",
+            type_size=max(whole or 0, 0),
+            layout=layout or 0,
         )
-        inferred = bool(row["inferred"])
-        found.append(Resolution(access, bool(row["described"]), inferred, inferred and bool(row["consumed"]), False))
+        found.append(Resolution(one, bool(described), bool(inferred), bool(inferred and consumed), False))
     return found
