@@ -5,6 +5,7 @@ can tell, by build-id and offset; in the kernel and its modules by the name of t
 that is in no such file was looked at when its recording was taken.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -139,7 +140,8 @@ def add(
         opened(path)
     images, releases = missing(store, store.contents(), again=again)
     # An image is one task: its debugging information is read once.
-    tasks = [Typing(store, image, reading, tuple(files), tuple(releases)) for image in images]
+    given = tuple(map(os.path.abspath, files))
+    tasks = [Typing(store, image, reading, given, tuple(releases)) for image in images]
     made, problems, frames, described = [], [], 0, 0
     for outcome in run(type_image, tasks, workers, done):
         if outcome.made is None:
