@@ -64,6 +64,9 @@ def test_labels_have_their_values_with_the_samples_of_each(database: Database, s
     assert len(found["host"].values) == 5
     assert dict(found["region"].values) == {"eu": 410, HOSTILE: 360}
     assert "container" not in found
+    assert [one.name for one in label_counts(database, parse(""))] == [
+        "service", "host", "release", "comm", "event", "region"
+    ]  # fmt: skip  # a row
 
 
 def test_a_label_has_the_values_that_could_be_chosen_instead(database: Database) -> None:
@@ -383,6 +386,21 @@ def test_an_error_of_the_store_is_text(site: StoreSite, monkeypatch: pytest.Monk
     answer: Answer | None = site.answer("part/labels", {})
     assert answer is not None and answer.status == 400
     assert answer.body == b"cannot read the store: it is damaged; run compact\n"
+
+
+def test_a_store_in_no_folder_is_served(tmp_path: Path) -> None:
+    store = Store(f"memory://{tmp_path.name}")
+    take(store, [write_host(tmp_path / "a.data", "a", samples=10)], names=False)
+    site = StoreSite(store)
+    assert sum(part(site, "times").bar_samples) == 10
+    assert sum(part(site, "profile", result=ready(site).result).row_count) == 10
+
+
+def test_values_that_are_too_long_for_a_list_are_not_in_it(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.label_counts._LONGEST", 3)
+    found = counted(database)
+    assert "host" not in found
+    assert dict(found["release"].values) == {"1.0": 410, "2.0": 360}
 
 
 def test_commits_are_read_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

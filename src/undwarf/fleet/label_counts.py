@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.fleet.database import Database
-from undwarf.fleet.span import COLUMNS, Span
+from undwarf.fleet.span import COLUMNS, NAME, Span
 
 NAMES = ("service", *COLUMNS)
 """Labels that are columns of samples."""
 MOST_VALUES = 200
 """Values of a label that are listed: whoever wants another one types it."""
 MOST_LABELS = 32
+_LONGEST = 1000
+"""Characters of a value that is listed: those of labels that were given have at most 255."""
 _COUNTS = """
 WITH counts AS (
     SELECT CASE {kinds} END AS name, {value}::VARCHAR AS value, count(*) AS samples
@@ -27,7 +29,7 @@ _RANKED = """
 ranked AS (
     SELECT *, row_number() OVER (PARTITION BY name ORDER BY samples DESC, value) AS place,
            count(*) OVER (PARTITION BY name) AS distinct_values
-    FROM counts WHERE value IS NOT NULL)
+    FROM counts WHERE length(value) BETWEEN 1 AND {longest})
 SELECT name, value, samples, distinct_values FROM ranked WHERE place <= {most}
 UNION ALL SELECT name, NULL, samples, 0 FROM counts WHERE value IS NULL
 ORDER BY name, samples DESC, value
@@ -58,7 +60,8 @@ def label_counts(database: Database, span: Span, most: int = MOST_VALUES) -> lis
     for without in ((), *((name,) for name in sorted(chosen.difference(NAMES)))):
         conditions = " AND ".join(_without(span, without)) or "true"
         for one in _counted(database, _OTHERS.format(conditions=conditions), most):
-            if (one.name in without) == bool(without):
+            # Columns have what a recording's labels say of them, and of some samples more.
+            if one.name not in NAMES and (one.name in without) == bool(without):
                 others[one.name] = one
     kept = sorted(others.values(), key=lambda one: (one.name not in chosen, -sum(n for _value, n in one.values)))
     return [found[name] for name in NAMES if name in found and found[name].values] + sorted(kept[:MOST_LABELS])
@@ -81,7 +84,10 @@ def _without(span: Span, names: Sequence[str]) -> list[str]:
 
 def _counted(database: Database, counts: str, most: int) -> list[LabelValues]:
     rows: dict[str, LabelValues] = {}
-    for row in database.arrow(counts + _RANKED.format(most=most)).to_pylist():
+    for row in database.arrow(counts + _RANKED.format(most=most, longest=_LONGEST)).to_pylist():
+        if not NAME.fullmatch(row["name"]):
+            # Of a store that something else wrote: no span could name it.
+            continue
         one = rows.setdefault(row["name"], LabelValues(row["name"], [], 0, 0))
         if row["value"] is None:
             rows[row["name"]] = one._replace(unset=row["samples"])

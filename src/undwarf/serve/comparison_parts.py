@@ -78,6 +78,8 @@ def _parts(
     page.page.part.values["quality"] = wholeness(page.page.quality)
     compared = comparison_part(comparison, combined, page, weight)
     compared.values["machines"] = [described(one.source) for one in (before, after)]
+    if isinstance(after.source, Described):
+        compared.values["recordings_are"] = "parts"
     wanted = heaviest(page.page, function_weights(page.page))
     parts = {
         "profile": encode(page.page.part),

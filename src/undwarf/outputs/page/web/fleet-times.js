@@ -115,6 +115,7 @@ export class StoreTimes {
     const { kind } = this;
     const total = this.lanes.reduce((sum, lane) => sum + lane.total, 0) || 1;
     this.names.replaceChildren(
+      h("span", { class: "fleet-date dim" }, momentText(this.start).slice(0, 10)),
       ...this.lanes.map((lane, i) => {
         const { name } = lane;
         const text = this.nameOf(lane);
