@@ -262,6 +262,16 @@ def test_hostile_labels_are_text(page: StorePage) -> None:
     assert page.violations() == []
 
 
+def test_more_values_than_an_address_has_are_refused(page: StorePage) -> None:
+    page.show(span="host=host-*")
+    page.click("[data-label=host]")
+    page.browser.call("(text) => { document.querySelector('.fleet-find').value = text; }", "x" * 2000)
+    page.press("Enter")
+    page.wait("() => !document.querySelector('#problem').hidden")
+    assert "a pattern as web-*" in page.text("#problem")
+    assert page.query() == {"span": "host=host-*"}
+
+
 def test_it_fits_a_narrow_screen(page: StorePage) -> None:
     page.browser.resize(360, 780)
     page.show(span="release=2.0", before="release=1.0")

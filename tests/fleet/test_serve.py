@@ -12,7 +12,7 @@ from tests.support.fleets import name_frames, rows, take, write_host
 from tests.support.page_parts import Part, decode
 
 from undwarf.cli.main import run
-from undwarf.errors import NothingUsable, UndwarfError, UsageError
+from undwarf.errors import NothingUsable, UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.computations import Computation, Computations, Outdated
 from undwarf.fleet.database import Database
 from undwarf.fleet.label_counts import label_counts
@@ -128,6 +128,12 @@ def test_values_beyond_the_most_frequent_are_one_series(database: Database, monk
     assert bars.series == ["host-4", "host-3"]
     assert set(bars.of_series) == {-1, 0, 1}
     assert sum(bars.samples) == 770
+
+
+def test_a_histogram_of_too_many_bars_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.weight_over_time._MOST_ENTRIES", 3)
+    with pytest.raises(UnreadableInput, match="so many events"):
+        weight_over_time(database, parse(""), extent(database), "host")
 
 
 def test_a_label_that_is_no_name_is_refused(database: Database) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from undwarf.errors import NothingUsable, UsageError
+from undwarf.errors import NothingUsable, UnreadableInput, UsageError
 from undwarf.fleet.columns import column_of
 from undwarf.fleet.database import Database
 from undwarf.fleet.label_counts import NAMES
@@ -13,6 +13,8 @@ from undwarf.fleet.span import NAME, Span
 MOST_BARS = 240
 MOST_SERIES = 8
 """Values of a label that have bars of their own, at most."""
+_MOST_ENTRIES = 100_000
+"""Of a histogram: 240 bars of 8 values have as many with 46 events."""
 _SECOND = 1_000_000
 _STEPS = (
     *(factor * 10**power for power in range(6) for factor in (1, 2, 5)),
@@ -104,6 +106,9 @@ def weight_over_time(database: Database, span: Span, times: Times, label: str = 
         most=MOST_SERIES,
     )
     found = database.arrow(query)
+    if found.num_rows > _MOST_ENTRIES:
+        why = f"its samples have so many events that a histogram has more than {_MOST_ENTRIES:,} bars"
+        raise UnreadableInput(f"cannot show when {database.store.address} has weight", why, "choose an event")
     event, events = _numbered(found["event"].to_pylist())
     columns = {name: column_of(found[name], code) for name, code in _CODES.items()}
     names = dict(zip(columns["series"], found["value"].to_pylist(), strict=True))

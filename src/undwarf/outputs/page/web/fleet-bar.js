@@ -18,6 +18,8 @@ import { DEFAULTS, toAddress } from "./state.js";
 
 /** How often the server is asked whether the store has more, in ms. */
 const LOOK_AGAIN = 60_000;
+/** Characters of a query: the server answers addresses of 2,048. */
+const MOST_QUERY = 1900;
 /** What a span may be compared with by one press: name, and how much earlier it is; null: just before. @type {[string, number | null][]} */
 const EARLIER = [
   ["Time before", null],
@@ -329,11 +331,16 @@ export class StoreBar {
    * @param {Choice} choice
    */
   async apply(choice) {
+    const query = queryOf(choice);
+    if (query.length > MOST_QUERY) {
+      this.show();
+      return this.app?.warn("These are more values than an address can have: choose fewer, or a pattern as web-*.");
+    }
+    this.app?.warn("");
     this.choice = choice;
     this.show();
     this.showTimes();
     const waiting = ++this.waiting;
-    const query = queryOf(choice);
     try {
       await this.ready(query, () => waiting === this.waiting);
     } catch (error) {

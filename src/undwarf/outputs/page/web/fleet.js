@@ -29,7 +29,7 @@ async function startFleet() {
   bar.progress("");
   takeEvent(app);
   bar.attach(app);
-  await loaded;
+  await loaded.catch((error) => app.warn(`The labels cannot be shown: ${error.message}`));
 }
 
 /** Show the event that the page before showed, which may have another number here. @param {import("./app.js").App} app */
