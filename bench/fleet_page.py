@@ -9,12 +9,13 @@ Needs chromium, chromedriver and selenium.
 """
 
 import argparse
-import resource
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 FLAGS = "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync"
@@ -54,6 +55,14 @@ def press(driver: Any, selector: str) -> None:
     driver.execute_script("document.querySelector(arguments[0]).click()", selector)
 
 
+def used(process: int) -> tuple[float, int]:
+    """Seconds of CPU and peak memory (MB) of a process."""
+    folder = Path(f"/proc/{process}")
+    user, system = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+    peak = next(line for line in (folder / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK"), int(peak.split()[1]) // 1024
+
+
 def measured(driver: Any, address: str) -> dict[str, float]:
     """Seconds of each step, with a server that is new."""
     found: dict[str, float] = {}
@@ -85,19 +94,20 @@ def main() -> None:
     arguments = parser.parse_args()
     driver = browser()
     runs: list[dict[str, float]] = []
+    servers: list[tuple[float, int]] = []
     try:
         for _run in range(arguments.runs):
             command = [sys.executable, "-m", "undwarf", "fleet", "serve", arguments.store]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
                 assert server.stdout is not None
                 runs.append(measured(driver, server.stdout.readline().strip()))
+                servers.append(used(server.pid))
                 server.terminate()
     finally:
         driver.quit()
     for name in runs[0]:
         print(f"{name}: {min(run[name] for run in runs):.2f} s")
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"peak of the server or browser driver: {used.ru_maxrss / 1024:.0f} MB")
+    print("server: {:.2f} s of CPU, {} MB at its peak".format(*min(servers)))
 
 
 if __name__ == "__main__":

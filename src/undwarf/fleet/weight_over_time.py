@@ -25,18 +25,17 @@ _STEPS = (
 _YEAR_9999 = 253_370_764_800_000_000
 _CODES: dict[str, Any] = {"bar": "i", "series": "i", "weight": "q", "samples": "q"}
 _BARS = """
-WITH bars AS (
-    SELECT (epoch_us(time) - {start}) // {step} AS bar, event, {series} AS value, period FROM {rows}
-    WHERE time >= make_timestamp({start}) AND time < make_timestamp({end}) AND {conditions}),
+WITH bars AS MATERIALIZED (
+    SELECT (epoch_us(time) - {start}) // {step} AS bar, event, {series} AS value, sum(period) AS weight,
+           count(*) AS samples
+    FROM {rows} WHERE time >= make_timestamp({start}) AND time < make_timestamp({end}) AND {conditions} GROUP BY ALL),
 heaviest AS (
-    SELECT value, (row_number() OVER (ORDER BY count(*) DESC, value) - 1)::INTEGER AS series FROM bars
-    WHERE value IS NOT NULL GROUP BY value ORDER BY series LIMIT {most}),
-numbered AS (
-    SELECT bar::INTEGER AS bar, coalesce(event, '') AS event, coalesce(series, -1)::INTEGER AS series, value, period
-    FROM bars LEFT JOIN heaviest USING (value))
-SELECT bar, event, series, if(series < 0, NULL, any_value(value)) AS value, sum(period)::BIGINT AS weight,
-       count(*) AS samples
-FROM numbered GROUP BY bar, event, series ORDER BY bar, event, series
+    SELECT value, (row_number() OVER (ORDER BY sum(samples) DESC, value) - 1)::INTEGER AS series FROM bars
+    WHERE value IS NOT NULL GROUP BY value ORDER BY series LIMIT {most})
+SELECT bar::INTEGER AS bar, coalesce(event, '') AS event, coalesce(series, -1)::INTEGER AS series,
+       if(series IS NULL, NULL, any_value(value)) AS value, sum(weight)::BIGINT AS weight,
+       sum(samples)::BIGINT AS samples
+FROM bars LEFT JOIN heaviest USING (value) GROUP BY bar, event, series ORDER BY bar, event, series
 """
 
 
