@@ -71,6 +71,8 @@ test("a time is compared with that before it, all with its earlier half", () => 
   const store = { first: TEN, end: TEN + 4 * HOUR };
   const [before, after] = halves({ start: TEN + 2 * HOUR, end: TEN + 3 * HOUR, labels: [] }, store);
   assert.deepEqual([before.start, before.end, after.start, after.end], [TEN + HOUR, TEN + 2 * HOUR, TEN + 2 * HOUR, TEN + 3 * HOUR]);
+  const [one] = halves(everything(), { first: TEN + 5, end: TEN + 4 * HOUR - 7 });
+  assert.deepEqual([one.start, one.end], [TEN, TEN + 2 * HOUR]);
   const [first, second] = halves(everything(), store);
   assert.deepEqual([first.start, first.end, second.start, second.end], [TEN, TEN + 2 * HOUR, TEN + 2 * HOUR, TEN + 4 * HOUR]);
 });

@@ -231,12 +231,13 @@ export class StoreBar {
     if (!times || !choice || !about) return;
     const range = (/** @type {StoreSpan} */ span) =>
       span.start === null && span.end === null ? null : /** @type {[number, number]} */ ([span.start ?? about.first, span.end ?? about.end]);
-    const sides = choice.before ? [choice.before, choice.span] : [choice.span];
+    // What is drawn is what is loaded, also while something else is chosen and waited for.
+    const ranges = about.before ? [choice.before && range(choice.before), range(choice.span)] : [range(choice.span)];
     const measure = app && app.state.view.weight === "period" ? app.profile.measures[app.state.view.measure] : null;
     const events = measure?.events.map((event) => app?.profile.events[event].name ?? "") ?? [];
     // Names of a comparison's events are those before.
     const known = events.length > 0 && events.every((name) => times.json.events.includes(name));
-    this.histogram.show(times, sides.map(range), this.split, measure && known ? { events, unit: measure.unit } : null);
+    this.histogram.show(times, ranges, this.split, measure && known ? { events, unit: measure.unit } : null);
   }
 
   /** Say that something is computed; empty: that it is not. @param {string} text */
@@ -286,7 +287,7 @@ export class StoreBar {
   take([start, end], lane) {
     const { choice } = this;
     if (!choice) return;
-    const side = choice.before ? lane : 0;
+    const side = choice.before && this.about?.before ? lane : choice.before ? 1 : 0;
     this.change(side, { ...(choice.before && side === 0 ? choice.before : choice.span), start, end });
   }
 
@@ -337,6 +338,11 @@ export class StoreBar {
       return this.app?.warn("These are more values than an address can have: choose fewer, or a pattern as web-*.");
     }
     this.app?.warn("");
+    if (Boolean(choice.before) !== Boolean(this.choice?.before)) {
+      // Until those of the next page are there.
+      const labels = this.labels.at(-1) ?? null;
+      this.labels = choice.before ? [labels, labels] : [labels];
+    }
     this.choice = choice;
     this.show();
     this.showTimes();

@@ -12,6 +12,9 @@
  * @typedef {{span: StoreSpan, last: string, before: StoreSpan | null, split: string}} Choice
  */
 
+const SECOND = 1e6;
+export const DAY = 86400 * SECOND;
+
 export const LASTS = /** @type {const} */ ([
   ["1h", "Last hour"],
   ["1d", "Last day"],
@@ -87,9 +90,13 @@ export function halves(span, store) {
     const length = (span.end ?? store.end) - span.start;
     return [{ ...span, start: span.start - length, end: span.start }, { ...span, end: span.start + length }];
   }
-  const end = span.end ?? store.end;
-  const middle = Math.floor((store.first + end) / 2);
-  return [{ ...span, start: store.first, end: middle }, { ...span, start: middle, end }];
+  const last = span.end ?? store.end;
+  // Whole seconds, where they are short.
+  const unit = last - store.first > 100 * SECOND ? SECOND : 1;
+  const start = Math.floor(store.first / unit) * unit;
+  const end = Math.ceil(last / unit) * unit;
+  const middle = Math.floor((start + end) / 2 / unit) * unit;
+  return [{ ...span, start, end: middle }, { ...span, start: middle, end }];
 }
 
 /** A time as a field shows it: "2026-11-28 10:00:00". @param {number | null} micros */
@@ -105,8 +112,6 @@ export function fieldMoment(text) {
   return Date.parse(`${day}T${hours}:${minutes}:${seconds}Z`) * 1000 + Number(rest.padEnd(6, "0"));
 }
 
-const SECOND = 1e6;
-export const DAY = 86400 * SECOND;
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200].map((one) => one * SECOND);
 
 /**
