@@ -77,10 +77,12 @@ def _parts(
     page = compared_page(comparison, combined, title, recording, dump=max(dumps, default=0), bounds=bounds)
     page.page.part.values["quality"] = wholeness(page.page.quality)
     compared = comparison_part(comparison, combined, page, weight)
+    wanted: list[int] = []
     compared.values["machines"] = [described(one.source) for one in (before, after)]
     if isinstance(after.source, Described):
         compared.values["recordings_are"] = "parts"
-    wanted = heaviest(page.page, function_weights(page.page))
+    else:
+        wanted = heaviest(page.page, function_weights(page.page))
     parts = {
         "profile": encode(page.page.part),
         "comparison": encode(compared),
