@@ -153,6 +153,7 @@ def test_labels_are_chosen_from_their_values(page: StorePage) -> None:
     page.settled("() => location.search.includes('span')")
     assert "2 of 6" in page.text("[data-label=host]")
     assert page.query() == {"span": "host=host-0|host-2"}
+    assert page.browser.call("() => document.activeElement.dataset.label") == "host"
     # The tab stays, and the button of the browser goes back.
     assert page.address == "#view=table"
     page.browser.call("() => history.back()")

@@ -20,6 +20,8 @@ import { DEFAULTS, toAddress } from "./state.js";
 const LOOK_AGAIN = 60_000;
 /** Characters of a query: the server answers addresses of 2,048. */
 const MOST_QUERY = 1900;
+/** Where the control that had the focus is kept while the next page is loaded. */
+const FOCUSED_CONTROL = "undwarf-focused";
 /** What a span may be compared with by one press: name, and how much earlier it is; null: just before. @type {[string, number | null][]} */
 const EARLIER = [
   ["Time before", null],
@@ -105,6 +107,9 @@ export class StoreBar {
         this.show();
       }),
     ]);
+    const focused = sessionStorage.getItem(FOCUSED_CONTROL);
+    sessionStorage.removeItem(FOCUSED_CONTROL);
+    if (focused && document.activeElement === document.body) /** @type {HTMLElement | null} */ (this.root.querySelector(focused))?.focus();
     this.root.dataset.loaded = "true";
   }
 
@@ -132,9 +137,9 @@ export class StoreBar {
     const { choice, about } = this;
     if (!choice || !about) return;
     const { span, before } = choice;
-    const open = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.field : null;
+    const focused = this.focused();
     this.sides.replaceChildren(...(before ? [this.side(before, 0, "Before"), this.side(span, 1, "After")] : [this.side(span, 0, "")]));
-    if (open) /** @type {HTMLElement | null} */ (this.sides.querySelector(`[data-field="${open}"]`))?.focus();
+    if (focused) /** @type {HTMLElement | null} */ (this.root.querySelector(focused))?.focus();
     this.compare.setAttribute("aria-pressed", String(Boolean(before)));
     this.compare.title = before ? "Show the span after alone (b)" : "Compare with another time, or other labels (b)";
     this.steps.hidden = span.start === null || span.end === null;
@@ -360,8 +365,20 @@ export class StoreBar {
     const measure = app?.state.view.measure;
     if (app && measure) next.set("event", app.profile.measures[measure].name);
     const address = `${next.size ? `?${next}` : location.pathname}${this.hash()}`;
+    sessionStorage.setItem(FOCUSED_CONTROL, this.focused());
     if (new URL(address, location.href).href === location.href) location.reload();
     else location.assign(address);
+  }
+
+  /** What finds the control that has the focus; empty: none has it. */
+  focused() {
+    const element = document.activeElement;
+    if (!(element instanceof HTMLElement) || !this.root.contains(element)) return "";
+    const { field, label } = element.dataset;
+    const side = /** @type {HTMLElement | null} */ (element.closest(".fleet-side"))?.dataset.side;
+    if (field) return `[data-field="${field}"]`;
+    if (label) return `.fleet-side${side ? `[data-side="${side}"]` : ""} [data-label="${CSS.escape(label)}"]`;
+    return element.id ? `#${element.id}` : "";
   }
 
   /** The part of the next address behind "#". */
