@@ -46,7 +46,7 @@ class Described(NamedTuple):
 
 
 NO_CODE = "a store has the stacks of recordings, and not their programs"
-NO_ACCESSES = "a store has the stacks of recordings, and not what their instructions accessed"
+NO_ACCESSES = "the page of a store does not show data types"
 
 
 class PageParts:
