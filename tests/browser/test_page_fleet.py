@@ -163,7 +163,10 @@ def test_labels_are_chosen_from_their_values(page: StorePage) -> None:
 def test_a_pattern_is_typed(page: StorePage) -> None:
     page.show()
     page.click("[data-label=host]")
-    page.press(*"host-[", "Backspace", "*", "Enter")
+    # What several values have is no choice yet.
+    page.press(*"host", "Enter")
+    assert page.query() == {}
+    page.press(*"-*", "Enter")
     page.settled("() => location.search.includes('span')")
     assert page.query() == {"span": "host=host-*"}
     assert "host-*" in page.text("[data-label=host]")

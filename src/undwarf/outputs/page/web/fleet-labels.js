@@ -113,17 +113,19 @@ export class LabelSelector {
       this.button.focus();
     } else if (event.key === "Enter" && event.target === this.field) {
       event.preventDefault();
-      const text = this.field?.value ?? "";
-      if (text) this.apply([this.typed(text)]);
-      else this.apply([...this.ticked]);
+      const value = this.typed(this.field?.value ?? "");
+      if (value !== null) this.apply([value]);
+      else if (this.ticked.size) this.apply([...this.ticked]);
     }
   }
 
-  /** What was typed as a value: the only one that has it, else a pattern or the text itself. @param {string} text */
+  /** What was typed as a value: the only one that has it, a pattern, or one that is not listed. Null: several have it. @param {string} text */
   typed(text) {
+    if (/[*?]/.test(text)) return text.replace(/[\\,|]/g, "\\$&");
     const found = this.label.values.filter(([value]) => value.toLowerCase().includes(text.toLowerCase()));
-    const same = found.find(([value]) => value === text) ?? (found.length === 1 ? found[0] : null);
-    return same ? quoted(same[0]) : /[*?]/.test(text) ? text.replace(/[\\,|]/g, "\\$&") : quoted(text);
+    const one = found.find(([value]) => value === text) ?? (found.length === 1 ? found[0] : null);
+    if (one) return quoted(one[0]);
+    return text && !found.length ? quoted(text) : null;
   }
 
   /** Show the values that have what was typed. */
