@@ -106,7 +106,6 @@ def numbered_texts(values: Any, starts: Any, nulls: Any) -> tuple[memoryview, me
     known="const unsigned long long[::1]",
     slots="unsigned int[::1]",
     out="unsigned int[::1]",
-    found="unsigned int",
     i=cython.Py_ssize_t,
     row=cython.Py_ssize_t,
     slot=cython.Py_ssize_t,
