@@ -165,7 +165,8 @@ def test_duckdb_runs_the_sql_of_the_documents_without_pyarrow(tmp_path: Path) ->
     store = Store(str(tmp_path / "profiles"))
     take(store, [*hosts(tmp_path), str(SHIPPED / "words.data")], service="web")
     text = (DOCS / "reference" / "fleet-layout.md").read_text() + (DOCS / "how-to" / "fleet.md").read_text()
-    blocks = re.findall(r"```(?:sql|python)\n(.*?)```", text, re.DOTALL)
+    # What asks for undwarf's own functions runs in `undwarf fleet query`.
+    blocks = [one for one in re.findall(r"```(?:sql|python)\n(.*?)```", text, re.DOTALL) if "accesses()" not in one]
     program = "import sys; sys.modules['pyarrow'] = None; import duckdb; found = []\n"
     for block in blocks:
         for query in re.findall(r'duckdb.sql\(\s*"(.*?)"\s*\)', block, re.DOTALL) or [block]:
