@@ -65,7 +65,7 @@ class Fleet:
         self.names = [f"app::module{i % 60}::function{i}" for i in range(FUNCTIONS)]
         self.slow = 77
         self.names[self.slow] = SLOW
-        self.images = [("file", f"{release:02x}" * 20, "/srv/app/server") for release in range(RELEASES)]
+        self.images = [("file", f"{release + 1:02x}" * 20, "/srv/app/server") for release in range(RELEASES)]
         texts = b"".join(text_hash(kind, build_id, path) for kind, build_id, path in self.images)
         self.image_words = memoryview(array("Q", texts))
         # Nodes: all releases share the shape of the tree; frames are those of the release's binary.
@@ -134,6 +134,7 @@ class Fleet:
                     "name": pa.nulls(count, pa.string()),
                     "is_return": pa.array([False] * count),
                     "provenance": repeated("CALLCHAIN", count),
+                    "sampled": pa.array([2] * count, pa.int32()),
                 },
             ),
             "images": table(
@@ -220,12 +221,13 @@ def _samples(fleet: Fleet, host: int, when: Any, nodes: Any) -> Any:
             "stack": hashes(fleet.stack_words).take(indices(memoryview(array("I", nodes.astype(np.uint32).tobytes())))),
             "stop": repeated("ROOT", count),
             "stop_image": pa.nulls(count, pa.binary(16)),
+            **{name: pa.nulls(count, pa.int64()) for name in ("data_source", "latency", "data_page_size")},
         },
     )
 
 
 def _recording(host: int, samples: int) -> Any:
-    event = {"name": "cpu-clock", "packed": False, "chains": True, "unit": "", "group": None}
+    event = {"name": "cpu-clock", "packed": False, "chains": True, "unit": "", "group": None, "precision": "late"}
     row = {
         "id": text_hash(f"recording{host}"), "host": f"host-{host:04}", "release": f"{host % RELEASES + 1}.0",
         "samples": samples, "lost": 0, "bytes": 260 * samples, "stack_dump": 0, "stitched": True, "recorder": "undwarf",

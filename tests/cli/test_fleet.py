@@ -71,7 +71,15 @@ def store(tmp_path: Path, fleet: Command) -> Path:
 def test_a_report_is_that_of_the_recording_but_for_its_name(tmp_path: Path, fleet: Command, command: Command) -> None:
     store = tmp_path / "store"
     assert fleet("ingest", store, "--workers", 0, "--symfs", SHIPPED, WORDS).exit_code == 0
-    for options in ([], ["-g", "callee", "--sort", "sym"], ["--json"], ["-n", "--no-children", "-S", "count_word"]):
+    for options in (
+        [],
+        ["-g", "callee", "--sort", "sym"],
+        ["--json"],
+        ["-n", "--no-children", "-S", "count_word"],
+        ["-F", "overhead,sample,sym"],
+        ["--caller", "main", "--group", "-g", "none"],
+        ["-d", "words", "-s", "cpu,tid,dso"],
+    ):
         one = command("report", "--no-cache", "--symfs", SHIPPED, *options, WORDS)
         many = fleet("report", store, *options)
         assert one.exit_code == many.exit_code == 0
@@ -120,6 +128,17 @@ def test_top_adds_up_self_and_total(store: Path, fleet: Command) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["words", "particles", "nested-512"])
+def test_top_is_the_report(name: str, tmp_path: Path, fleet: Command) -> None:
+    kernel = ("--kallsyms", SHIPPED / "kernel-symbols")
+    fleet("ingest", tmp_path, "--workers", 0, "--symfs", SHIPPED, *kernel, SHIPPED / f"{name}.data")
+    (event,) = json.loads(fleet("report", tmp_path, "-s", "sym,dso", "--percent-limit", 0, "--json").output)["events"]
+    expected = {(row["sym"], row["dso"]): (row["self"], row["total"]) for row in event["rows"]}
+    rows = json.loads(fleet("query", tmp_path, "FROM top()", "--format", "json").output)
+    assert {(row["name"], row["dso"]): (row["self"], row["total"]) for row in rows} == expected
+    assert len(expected) > 3
+
+
 def test_a_comparison_names_the_function_that_changed_first(store: Path, fleet: Command) -> None:
     done = fleet("diff", store, "--before", "release=1", "--after", "release=2", "--json")
     document = json.loads(done.output)
@@ -129,6 +148,22 @@ def test_a_comparison_names_the_function_that_changed_first(store: Path, fleet: 
     assert row["share"]["before"] == pytest.approx(0.42)
     assert row["share"]["after"] == pytest.approx(0.62)
     assert row["share"]["difference_low"] < 0.2 < row["share"]["difference_high"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [("function:parse > +10pp", 4), ("function:parse > +30pp", 0), ("image:* > +1pp", 0), ("whole < -2pp", 0)],
+)
+def test_a_condition_decides_the_exit_code(condition: str, code: int, store: Path, fleet: Command) -> None:
+    done = fleet("diff", store, "--before", "release=1", "--after", "release=2", "--fail-if", condition)
+    assert done.exit_code == code, done.output
+    assert f"{condition}: {'holds' if code else ''}" in done.output
+
+
+@pytest.mark.parametrize("condition", ["total > +1%", "type:node > +1pp", "function:"])
+def test_conditions_that_a_store_cannot_decide_are_refused(condition: str, store: Path, fleet: Command) -> None:
+    done = fleet("diff", store, "--before", "release=1", "--after", "release=2", "--fail-if", condition)
+    assert done.exit_code == 2
 
 
 def test_one_host_cannot_be_compared(tmp_path: Path, fleet: Command) -> None:
@@ -170,7 +205,7 @@ def test_hostile_names_are_escaped(tmp_path: Path, fleet: Command) -> None:
         (["report", "STORE"], "has no recordings"),
         (["report", "STORE", "--span", "yesterday"], "no term of a span"),
         (["report", "STORE", "--span", "2026-11-28..2026-11-27"], "ends before it starts"),
-        (["report", "STORE", "--sort", "type"], "needs a recording"),
+        (["report", "STORE", "--sort", "mem"], "needs a recording"),
         (["ingest", "STORE", "--label", "nothing", WORDS], "is no label"),
         (["ingest", "STORE", "/nowhere/one.data"], "cannot read /nowhere/one.data"),
         (["compact", "STORE", "--dask", "tcp://x:1", "--workers", "2"], "exclude each other"),

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from undwarf.column import zeros
+from undwarf.errors import UnreadableInput
 from undwarf.fleet.kernels.content_hashes import frame_hashes, stack_hashes
+from undwarf.fleet.kernels.result_columns import (
+    numbered_functions,
+    numbered_texts,
+    places,
+    starts_and_counts,
+    whole_numbers,
+)
 from undwarf.fleet.kernels.stack_lists import (
     chosen_lists,
     file_offsets,
@@ -19,6 +27,7 @@ from undwarf.fleet.kernels.stack_lists import (
     numbered,
     tree_of_lists,
 )
+from undwarf.integer_constants import GOLDEN_RATIO
 
 NONE = 0xFFFFFFFF
 WORD = st.integers(0, 2**64 - 1)
@@ -85,12 +94,12 @@ def test_values_that_are_no_hashes_do_not_take_long() -> None:
     words = zeros("Q", 2 * 30_000)
     for number in range(30_000):
         words[2 * number + 1] = number
-    with pytest.raises(ValueError, match="no hashes"):
+    with pytest.raises(UnreadableInput, match="its hashes are none"):
         numbered(words)
 
 
 def test_chosen_lists() -> None:
-    starts, values = chosen_lists(column("i", 0, 2, 3), column("I", 5, 6, 7), column("I", 1, 0, 1))
+    starts, values = chosen_lists(column("q", 0, 2, 3), column("I", 5, 6, 7), column("I", 1, 0, 1))
     assert (starts.tolist(), values.tolist()) == ([0, 1, 3, 4], [7, 5, 6, 7])
     assert lengths(starts) == (1, 2)
 
@@ -101,3 +110,65 @@ def test_addresses_become_offsets_by_segment() -> None:
         column("I", 0, 0, 0, NONE), column("Q", 0x1001, 0x200F, 0x2010, 5), column("I", 0, 2), segments
     )
     assert found.tolist() == [0x41, 0x80F, 0x2010, 5]
+
+
+@given(st.lists(st.none() | st.text("ab", max_size=3)))
+def test_texts_are_numbered_in_the_order_of_occurrence(texts: list[str | None]) -> None:
+    encoded = [(text or "").encode() for text in texts]
+    starts = column("q", *(sum(map(len, encoded[:i])) for i in range(len(texts) + 1)))
+    nulls = column("B", *(text is None for text in texts))
+    numbers, first = numbered_texts(memoryview(b"".join(encoded)), starts, nulls)
+    known = list(dict.fromkeys(text for text in texts if text is not None))
+    assert numbers.tolist() == [NONE if text is None else known.index(text) for text in texts]
+    assert [texts[row] for row in first] == known
+
+
+SMALL = st.lists(st.integers(0, 5))
+
+
+@given(SMALL, SMALL)
+def test_keys_have_the_first_place_of_a_table(keys: list[int], table: list[int]) -> None:
+    found, distinct, missing = places(column("Q", *keys), column("Q", *table))
+    assert found.tolist() == [table.index(key) if key in table else NONE for key in keys]
+    assert distinct == (len(set(table)) == len(table))
+    assert missing == found.tolist().count(NONE)
+
+
+def test_keys_of_two_words_differ_if_one_word_does() -> None:
+    table = column("Q", 1, 2, 2, 1, 1, 1)
+    found, distinct, missing = places(column("Q", 2, 1, 1, 2, 2, 2), table, 2)
+    assert (found.tolist(), distinct, missing) == ([1, 0, NONE], True, 1)
+    found, _distinct, missing = places(column("Q", 2, 1, 1, 2), table, 2, column("B", 1, 0))
+    assert (found.tolist(), missing) == ([NONE, 0], 0)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0, 1, NONE])] * 2, st.integers(0, 2), st.integers(0, 1))))
+def test_functions_differ_if_a_column_does(rows: list[tuple[int, int, int, int]]) -> None:
+    columns = [column(code, *(row[i] for row in rows)) for i, code in enumerate("IIQB")]
+    numbers, first = numbered_functions(*columns)
+    known = list(dict.fromkeys(rows))
+    assert [known[number] for number in numbers] == rows
+    assert [rows[row] for row in first] == known
+
+
+def test_lists_have_their_lengths() -> None:
+    begin, count, least, most = starts_and_counts(column("q", 2, 5, 6))
+    assert (begin.tolist(), count.tolist(), least, most) == ([2, 5], [3, 1], 1, 3)
+    assert starts_and_counts(column("q", 0))[2:] == (1, 1)
+
+
+def test_numbers_that_are_none_are_0() -> None:
+    assert whole_numbers(column("i", -5, 7, 9), column("B", 0, 0, 1)).tolist() == [0, 7, 0]
+
+
+def test_keys_that_are_made_alike_are_an_error() -> None:
+    inverse = pow(GOLDEN_RATIO, -1, 1 << 64)
+    alike = []
+    for number in range(1 << 14):
+        # What the table multiplies is the key and, shifted by one bit, its other word, here itself.
+        key = number * inverse % (1 << 64)
+        for shift in (1, 2, 4, 8, 16, 32):
+            key ^= key >> shift
+        alike.append(key)
+    with pytest.raises(UnreadableInput, match="made to be searched for long"):
+        places(zeros("Q", 0), column("Q", *alike))

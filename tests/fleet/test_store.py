@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import duckdb
 import polars
 import pytest
 from tests.support.fleets import RECORDINGS, SHIPPED, files_of, rows, take, write_host
@@ -21,6 +24,7 @@ from undwarf.fleet.layout import TABLES, Partition, partition_of, schema
 from undwarf.fleet.store import Commit, Contents, DataFile, Store
 from undwarf.limits import DEFAULT
 
+DOCS = Path(__file__).parents[2] / "docs"
 HERE = LocalWorkers(0)
 SAMPLES = "SELECT count(*), sum(period) FROM samples"
 
@@ -155,6 +159,41 @@ WHERE f.code_offset = 256 AND host LIKE 'host-%' GROUP BY ALL''').fetchall())
     assert {"recordings": 5, "samples": 1327}.items() <= json.loads(first.replace("'", '"')).items()
     assert len(json.loads(first.replace("'", '"'))) == 6
     assert second == "[('web', 68)]"
+
+
+def test_duckdb_runs_the_sql_of_the_documents_without_pyarrow(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "profiles"))
+    take(store, [*hosts(tmp_path), str(SHIPPED / "words.data")], service="web")
+    text = (DOCS / "reference" / "fleet-layout.md").read_text() + (DOCS / "how-to" / "fleet.md").read_text()
+    # What asks for undwarf's own functions runs in `undwarf fleet query`.
+    blocks = [one for one in re.findall(r"```(?:sql|python)\n(.*?)```", text, re.DOTALL) if "accesses()" not in one]
+    program = "import sys; sys.modules['pyarrow'] = None; import duckdb; found = []\n"
+    for block in blocks:
+        for query in re.findall(r'duckdb.sql\(\s*"(.*?)"\s*\)', block, re.DOTALL) or [block]:
+            program += f"found.append(duckdb.sql({query!r}))\nprint(found[-1] and found[-1].fetchall())\n"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[('web', 1327)]", "[('web', 1327)]"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_polars_reads_the_values_that_duckdb_reads(table: str, store: Store, tmp_path: Path) -> None:
+    take(store, [*hosts(tmp_path, 2), *RECORDINGS], service="web", team="red")
+    for file in store.contents().files(table):
+        path = store.full(file.path)
+        plain = partial(_plain, maps={"labels", "damage"}.intersection(schema(table).names))
+        ours = [plain(row) for row in polars.read_parquet(path, hive_partitioning=False).iter_rows(named=True)]
+        found = duckdb.sql(f"FROM read_parquet('{path}', hive_partitioning = false)")
+        theirs = [plain(dict(zip(found.columns, row, strict=True))) for row in found.fetchall()]
+        assert ours == theirs
+        assert len(ours) == file.rows > 0
+
+
+def _plain(row: dict[str, object], maps: set[str]) -> dict[str, object]:
+    """A row in which maps are dictionaries: polars has them as lists of entries."""
+    return {
+        name: {one["key"]: one["value"] for one in value} if name in maps and isinstance(value, list) else value
+        for name, value in row.items()
+    }
 
 
 def test_polars_reads_the_files(store: Store, tmp_path: Path) -> None:

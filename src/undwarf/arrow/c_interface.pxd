@@ -6,6 +6,7 @@
 cdef extern from *:
     """
     #include <errno.h>
+    #include <string.h>
     #ifndef ARROW_C_DATA_INTERFACE
     #define ARROW_C_DATA_INTERFACE
     #define ARROW_FLAG_NULLABLE 2
@@ -136,6 +137,41 @@ cdef extern from *:
         if (one && one->release) one->release(one);
         free(one);
     }
+    /* The other side: a consumer of a stream. It waits without the GIL, which the producer may need. */
+    static struct ArrowArrayStream *undwarf_stream_of(PyObject *capsule) {
+        return PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    }
+    static int undwarf_stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *into) {
+        int code;
+        Py_BEGIN_ALLOW_THREADS
+        code = stream->get_schema(stream, into);
+        Py_END_ALLOW_THREADS
+        return code;
+    }
+    static int undwarf_next_array(struct ArrowArrayStream *stream, struct ArrowArray *into) {
+        int code;
+        Py_BEGIN_ALLOW_THREADS
+        code = stream->get_next(stream, into);
+        Py_END_ALLOW_THREADS
+        return code;
+    }
+    static PyObject *undwarf_stream_error(struct ArrowArrayStream *stream, int code) {
+        const char *text = stream->get_last_error(stream);
+        if (!text) text = strerror(code);
+        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    }
+    static int undwarf_is_end(struct ArrowArray *one) {
+        return one->release == NULL;
+    }
+    static void undwarf_free_array(struct ArrowArray *one) {
+        if (one->release) one->release(one);
+        free(one);
+    }
+    static void undwarf_free_schema(struct ArrowSchema *one) {
+        if (one->release) one->release(one);
+        free(one);
+    }
+
     static PyObject *undwarf_stream_capsule(PyObject *owner) {
         PyObject *capsule;
         struct ArrowArrayStream *one = calloc(1, sizeof *one);
@@ -186,6 +222,9 @@ cdef extern from *:
         ArrowArray **children
         ArrowArray *dictionary
 
+    struct ArrowArrayStream:
+        pass
+
     int ARROW_FLAG_NULLABLE
     void own_schema "undwarf_own_schema"(ArrowSchema *one, object owner)
     void own_array "undwarf_own_array"(ArrowArray *one, object owner)
@@ -194,3 +233,10 @@ cdef extern from *:
     const void *address_of "undwarf_address"(object exporter) except NULL
     object stream_capsule "undwarf_stream_capsule"(object owner)
     object schema_capsule "undwarf_schema_capsule"(object owner)
+    ArrowArrayStream *stream_of "undwarf_stream_of"(object capsule) except NULL
+    int stream_schema "undwarf_stream_schema"(ArrowArrayStream *stream, ArrowSchema *into)
+    int next_array "undwarf_next_array"(ArrowArrayStream *stream, ArrowArray *into)
+    object last_error "undwarf_stream_error"(ArrowArrayStream *stream, int code)
+    bint is_end "undwarf_is_end"(ArrowArray *one)
+    void free_array "undwarf_free_array"(ArrowArray *one)
+    void free_schema "undwarf_free_schema"(ArrowSchema *one)

@@ -38,6 +38,14 @@ _ALIASES = {"sym": "function", "dso": "image", "srcline": "line", "typeoff": "fi
 """Names of report's sort keys for the same rows."""
 HOLDS = 4
 """The exit code if a condition of ``--fail-if`` holds."""
+FAIL_IF = click.option(
+    "--fail-if",
+    "fail_if",
+    metavar="CONDITION",
+    multiple=True,
+    help="Exit with 4 if this holds beyond chance: 'total > +2%', 'function:NAME > +5%', 'image:libz* > +1pp' (points "
+    "of the share), 'whole < -2pp' (whole stacks).",
+)
 
 
 class _Sides(click.Command):
@@ -111,14 +119,7 @@ Examples:
 @TESTED_LIMIT
 @ROWS
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What the numbers count.")
-@click.option(
-    "--fail-if",
-    "fail_if",
-    metavar="CONDITION",
-    multiple=True,
-    help="Exit with 4 if this holds beyond chance: 'total > +2%', 'function:NAME > +5%', 'image:libz* > +1pp' (points "
-    "of the share), 'whole < -2pp' (whole stacks).",
-)
+@FAIL_IF
 @SKID
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
@@ -167,9 +168,7 @@ def command(
         kinds = ("function", "path", "image", "line")
     conditions = [parse(text) for text in fail_if]
     _check(conditions, before, after, normalize)
-    for condition in conditions:
-        if condition.by is not None and condition.by not in kinds:
-            kinds = (*kinds, condition.by)
+    kinds = with_conditions(kinds, conditions)
     if skid and not {"type", "field"}.intersection(kinds):
         raise UsageError("--skid needs data types", "", "add --by type")
     normalization, work = _normalization(normalize, len(before), len(after))
@@ -196,7 +195,7 @@ def command(
             weight=weight,
             children=children,
             least=percent_limit / 100,
-            named=[(one.by, one.name) for one in conditions if one.by is not None],
+            named=named_rows(conditions),
         )
         if output is not None:
             _write_page(comparison, jobs, output, weight, skid=skid, opens=opens)
@@ -221,7 +220,7 @@ def command(
         most = rows if rows is not None else 40 if sys.stdout.isatty() else 0
         shown = DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width())
         write(comparison, verdicts, sys.stdout, shown)
-    return _exit_code(verdicts)
+    return exit_code(verdicts)
 
 
 def _sides(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -285,14 +284,28 @@ def _normalization(text: str, before: int, after: int) -> "tuple[Normalization, 
     return Normalization("number"), numbers
 
 
+def with_conditions(kinds: "tuple[By, ...]", conditions: "list[Condition]") -> "tuple[By, ...]":
+    """The kinds of rows, and those that conditions are about."""
+    return tuple(dict.fromkeys((*kinds, *(one.by for one in conditions if one.by is not None))))
+
+
+def named_rows(conditions: "list[Condition]") -> "list[tuple[By, str]]":
+    """The rows that conditions are about, which are compared however small they are."""
+    return [(one.by, one.name) for one in conditions if one.by is not None]
+
+
+def refuse_total(condition: "Condition", why: str) -> None:
+    """Raise UsageError for a condition on a total of which only parts are compared."""
+    if condition.by is None and condition.name == "total":
+        raise UsageError(f"{condition.text!r} can never hold", why)
+
+
 def _check(conditions: "list[Condition]", before: tuple[str, ...], after: tuple[str, ...], normalize: str) -> None:
     """Raise UsageError for a condition that could never be decided."""
     for condition in conditions:
-        if condition.by is not None or condition.name != "total":
-            continue
         if normalize == "samples":
-            raise UsageError(f"{condition.text!r} can never hold", "with --normalize samples the total is always 100 %")
-        if len(before) + len(after) == 2:
+            refuse_total(condition, "with --normalize samples the total is always 100 %")
+        if condition.by is None and condition.name == "total" and len(before) + len(after) == 2:
             raise UsageError(
                 f"{condition.text!r} cannot be decided",
                 "one recording a side does not say how much runs differ",
@@ -373,7 +386,7 @@ def _write_page(
             notify("warning", "no browser could be started: open the page in one")
 
 
-def _exit_code(verdicts: "list[Verdict]") -> int:
+def exit_code(verdicts: "list[Verdict]") -> int:
     """4 if a condition holds; undecided ones are noted."""
     from undwarf.outputs.diff_texts import verdict_text
 

@@ -13,13 +13,15 @@ from undwarf.cli.common import (
     FRAME_FILTERS,
     FRAME_OPTIONS,
     ROWS,
+    SKID,
     TESTED_LIMIT,
     Number,
     Progress,
     terminal_width,
 )
+from undwarf.cli.diff import FAIL_IF, exit_code, named_rows, refuse_total, with_conditions
 from undwarf.cli.query import Format, format_of, named_output, sink_of, write_result
-from undwarf.cli.report import CALL_GRAPH, CHILDREN, PERCENT_LIMIT
+from undwarf.cli.report import CALL_GRAPH, CHILDREN, FIELDS, GROUPED, PERCENT_LIMIT, perf_columns
 from undwarf.cli.serving import OPEN, PORT
 from undwarf.cli.serving import serve as serve_site
 from undwarf.errors import NothingUsable, UsageError
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from undwarf.fleet.engine import Workers
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.stored_profile import Stored
+    from undwarf.profile.model import Profile
     from undwarf.views.comparison.model import By, Recorded
+    from undwarf.views.data.access_labels import SampleLabels
     from undwarf.views.report import Graph
     from undwarf.views.sample_selection import Weight
 
@@ -136,7 +140,9 @@ def _workers(count: int | None, dask: str | None, certificates: tuple[str, str, 
     help="A label of these recordings: service, release, host, container, pod, or any other.",
 )
 @click.option(
-    "--no-symbols", is_flag=True, help="Do not name frames of files: `undwarf fleet symbols add` does so later."
+    "--no-symbols",
+    is_flag=True,
+    help="Do not look up names and types of frames of files: `undwarf fleet symbols add` does so later.",
 )
 @READING
 @click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols.")
@@ -186,7 +192,7 @@ def ingest(
         taken = ingest_all(chunks(opened, sources, reading), workers, done)
         symbols = Symbols()
         if not no_symbols and any(not one.problem for one in taken):
-            symbols = _add_symbols(opened, workers, reading, (), progress)
+            symbols = _add_symbols(opened, workers, reading, (), progress, again=False)
     progress.close()
     if as_json:
         write_ingest_json(store, taken, symbols, sys.stdout)
@@ -195,12 +201,15 @@ def ingest(
     return 1 if any(one.problem for one in taken) else 0
 
 
-def _add_symbols(store: Any, workers: "Workers", reading: "Reading", files: tuple[str, ...], progress: Progress) -> Any:
-    from undwarf.fleet.symbols import add
+def _add_symbols(
+    store: Any, workers: "Workers", reading: "Reading", files: tuple[str, ...], progress: Progress, *, again: bool
+) -> Any:
+    from undwarf.fleet import symbols, types
     from undwarf.outputs.fleet import Symbols
 
-    named = add(store, workers, reading, files, lambda ready, all_: progress("naming frames", ready, all_))
-    return Symbols(named.frames, named.problems)
+    named = symbols.add(store, workers, reading, files, partial(progress, "naming frames"))
+    typed = types.add(store, workers, reading, files, partial(progress, "following types"), again=again)
+    return Symbols(named.frames, named.problems, typed.frames, typed.described, typed.problems)
 
 
 @command.command()
@@ -280,7 +289,7 @@ def _compact(
 
 @command.group()
 def symbols() -> None:
-    """Names of frames, by build-id, for all recordings of a store.
+    """Names of frames and types of their accesses, by build-id, for all recordings of a store.
 
     \b
     Examples:
@@ -329,11 +338,15 @@ def symbols_add(
     certificates: tuple[str, str, str] | None,
     as_json: bool,
 ) -> None:
-    """Name frames that have no names yet, with files of this machine or given ones.
+    """Look up names and types of frames that have none yet, with files of this machine or given ones.
+
+    Types need debugging information: in the ELF files, in debug files, which may be given too, or for the kernel in a
+    vmlinux.
 
     \b
     Examples:
       undwarf fleet symbols add profiles build/server
+      undwarf fleet symbols add profiles server.debug vmlinux
     """
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.store import Store
@@ -342,7 +355,7 @@ def symbols_add(
     progress = Progress()
     reading = Reading(symfs, debug_dirs, debuginfod=debuginfod)
     with _workers(count, dask, certificates) as workers:
-        named = _add_symbols(Store(store), workers, reading, files, progress)
+        named = _add_symbols(Store(store), workers, reading, files, progress, again=True)
     progress.close()
     if as_json:
         write_symbols_json(store, named, sys.stdout)
@@ -421,7 +434,13 @@ def _with_frame_filters(function: Any) -> Any:
 
 
 def _profile(
-    database: "Database", keys: tuple[str, ...], no_inline: bool, filters: dict[str, Any], *, ordered: bool = False
+    database: "Database",
+    keys: tuple[str, ...],
+    no_inline: bool,
+    filters: dict[str, Any],
+    *,
+    ordered: bool = False,
+    details: bool = False,
 ) -> "Stored":
     """The profile of a store, of samples that pass the filters by function and file."""
     from undwarf.fleet.stored_profile import IDS, stored_profile
@@ -434,6 +453,7 @@ def _profile(
         inline=not no_inline,
         lines=bool(SOURCE_KEYS.intersection(keys)),
         ordered=ordered,
+        details=details,
     )
     chosen = Filters(**{name: filters[name] for name in FRAME_FILTERS})
     if chosen.of_frames:
@@ -455,13 +475,16 @@ def _profile(
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
+    help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile, type, typeoff, typecln.",
 )
+@FIELDS
+@SKID
 @CHILDREN
 @CALL_GRAPH
 @PERCENT_LIMIT
 @ROWS
 @WEIGHT
+@GROUPED
 @click.option("-n", "--show-nr-samples", is_flag=True, help="Add a column with the number of samples.")
 @click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own.")
 @_with_frame_filters
@@ -472,11 +495,14 @@ def report(
     store: str,
     spans: tuple[str, ...],
     sort: str,
+    perf_fields: str | None,
+    skid: bool,
     children: bool,
     graph: tuple["Graph", float | None],
     percent_limit: float,
     rows: int | None,
     weight: "Weight",
+    grouped: bool | None,
     show_nr_samples: bool,
     no_inline: bool,
     as_json: bool,
@@ -489,18 +515,32 @@ def report(
       undwarf fleet report profiles
       undwarf fleet report profiles --span 2026-11-28T10:00..2026-11-28T11:00,service=web
       undwarf fleet report profiles -g none --sort dso,sym --span release=1.2
+      undwarf fleet report profiles -g none --sort typeoff,sym --skid
     """
     from undwarf.outputs.report import ReportOptions
     from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.views.flat_profile import FRAME_KEYS, SAMPLE_KEYS, parse_keys
+    from undwarf.views.flat_profile import FRAME_KEYS, LABEL_KEYS, SAMPLE_KEYS, parse_keys
     from undwarf.views.report import compute_report
 
+    if perf_fields is not None:
+        sort, children, counted = perf_columns(perf_fields)
+        show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     for key in keys:
-        if key not in SAMPLE_KEYS + FRAME_KEYS:
-            raise UsageError(f"--sort {key} needs a recording", "a store has not what its instructions access")
+        if key not in SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS:
+            raise UsageError(f"--sort {key} needs a recording", "a store has no addresses of data")
+    if skid and not set(LABEL_KEYS).intersection(keys):
+        raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
+    labels: SampleLabels = {}
     with _opened(store, spans) as database:
         stored = _profile(database, keys, no_inline, filters)
+        profile: Profile = stored.profile
+        if set(LABEL_KEYS).intersection(keys):
+            from undwarf.fleet.stored_accesses import stored_accesses
+            from undwarf.views.data.type_labels import type_labels
+
+            touched = stored_accesses(database, stored, skid=skid)
+            profile, labels = touched.profile, type_labels(touched)
     kind, tree_limit = graph
     options = ReportOptions(
         keys=keys,
@@ -517,13 +557,14 @@ def report(
         path=store,
     )
     found = compute_report(
-        stored.profile,
+        profile,
         keys,
         weight,
+        labels=labels,
         children=children or as_json,
         graph=kind,
         min_share=options.tree_limit / 100,
-        groups=stored.groups,
+        groups=stored.groups if grouped is None else (tuple(range(len(stored.profile.events))),) if grouped else (),
         dump=stored.stack_dump,
     )
     if as_json:
@@ -531,6 +572,43 @@ def report(
     else:
         from undwarf.outputs.report import write
     write(found, sys.stdout, options)
+
+
+@command.command()
+@STORE
+@SPAN
+@click.option("--code", is_flag=True, help="List instructions by weight, with the member that each accesses.")
+@SKID
+@PERCENT_LIMIT
+@click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Maximum number of rows; 0: all.")
+@click.option(
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
+)
+@_with_frame_filters
+@AS_JSON
+def types(
+    store: str,
+    spans: tuple[str, ...],
+    code: bool,
+    skid: bool,
+    percent_limit: float,
+    rows: int,
+    weight: "Weight",
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Show which types and members the samples access, as `undwarf types` does of one recording.
+
+    \b
+    Examples:
+      undwarf fleet types profiles --skid
+      undwarf fleet types profiles --span service=web,release=1.2 --json
+    """
+    from undwarf.cli.fleet_types import TypesQuestion, write
+
+    with _opened(store, spans) as database:
+        stored = _profile(database, ("cpu",), True, filters, ordered=True, details=True)
+        write(database, stored, TypesQuestion(store, code, skid, percent_limit, rows, weight, as_json))
 
 
 @command.command()
@@ -633,6 +711,7 @@ def _kinds(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 @TESTED_LIMIT
 @ROWS
 @WEIGHT
+@FAIL_IF
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: all rows with intervals and p-values.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
 def diff(
@@ -645,9 +724,10 @@ def diff(
     percent_limit: float,
     rows: int | None,
     weight: Literal["period", "samples"],
+    fail_if: tuple[str, ...],
     as_json: bool,
     markdown: bool,
-) -> None:
+) -> int:
     """Compare two spans: what changed, by how much, and whether chance explains it.
 
     Shares of all weight are compared, since spans have more or fewer hosts. How far hosts differ says what chance does.
@@ -656,32 +736,51 @@ def diff(
     Examples:
       undwarf fleet diff profiles --before release=1.1 --after release=1.2
       undwarf fleet diff profiles --before 2026-11-27 --after 2026-11-28 --span service=web
+      undwarf fleet diff profiles --before release=1.1 --after release=1.2 --fail-if 'function:* > +1pp'
     """
     from undwarf.fleet.comparison import side
     from undwarf.views.comparison.compare import compare
+    from undwarf.views.comparison.conditions import evaluate, parse
     from undwarf.views.comparison.model import Normalization
 
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other", "", "give one of them")
+    conditions = [parse(text) for text in fail_if]
+    for condition in conditions:
+        refuse_total(condition, "shares of all weight are compared, and the total is always 100 %")
+        if condition.by is not None and condition.by not in _COMPARED:
+            raise UsageError(
+                f"{condition.text!r} is about types", "the sides of a store are compared without", "undwarf diff"
+            )
+    kinds = with_conditions(kinds, conditions)
     sides: list[list[Recorded]] = []
     for span in (before, after):
         with _opened(store, (*spans, span)) as database:
             sides.append(side(database, span, lines="line" in kinds))
     normalization = Normalization("samples")
     found = compare(
-        sides[0], sides[1], kinds, normalization, weight=weight, children=children, least=percent_limit / 100
+        sides[0],
+        sides[1],
+        kinds,
+        normalization,
+        weight=weight,
+        children=children,
+        least=percent_limit / 100,
+        named=named_rows(conditions),
     )
+    verdicts = evaluate(conditions, found)
     if as_json:
         from undwarf.outputs.diff_json import write as write_json
 
-        write_json(found, [], sys.stdout, percent_limit)
+        write_json(found, verdicts, sys.stdout, percent_limit)
     elif markdown:
         from undwarf.outputs.diff_markdown import write as write_markdown
 
-        write_markdown(found, [], sys.stdout)
+        write_markdown(found, verdicts, sys.stdout)
     else:
         from undwarf.outputs.diff import DiffOptions, write
         from undwarf.outputs.terminal.style import wants_colour
 
         most = rows if rows is not None else 40 if sys.stdout.isatty() else 0
-        write(found, [], sys.stdout, DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width()))
+        write(found, verdicts, sys.stdout, DiffOptions(most, percent_limit, wants_colour(sys.stdout), terminal_width()))
+    return exit_code(verdicts)

@@ -39,7 +39,7 @@ def call_graph(context: click.Context, parameter: click.Parameter, value: str) -
     return kinds[0] if kinds else "caller", limit
 
 
-def _columns(fields: str) -> tuple[str, bool, bool]:
+def perf_columns(fields: str) -> tuple[str, bool, bool]:
     """(sort keys, whether callees count, whether samples have a column) of perf's ``-F overhead,sym``."""
     words = [word.strip().lstrip("+") for word in fields.split(",") if word.strip()]
     keys = [word for word in words if word not in _PERF_NUMBERS]
@@ -47,6 +47,20 @@ def _columns(fields: str) -> tuple[str, bool, bool]:
     return ",".join(keys) or "comm,dso,sym", children, "sample" in words
 
 
+FIELDS = click.option(
+    "-F",
+    "--fields",
+    "perf_fields",
+    metavar="KEYS",
+    default=None,
+    help="As in perf: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
+)
+GROUPED = click.option(
+    "--group/--no-group",
+    "grouped",
+    default=None,
+    help="Show all events, or none, as columns side by side. Default: events recorded as a group.",
+)
 CHILDREN = click.option(
     "--children/--no-children",
     default=True,
@@ -96,14 +110,7 @@ Examples:
     "accessed data; mem, snoop, tlb, locked, blocked, local_weight, local_ins_lat, symbol_daddr, dso_daddr, "
     "dcacheline, phys_daddr, data_page_size, code_page_size: recorded details of the access.",
 )
-@click.option(
-    "-F",
-    "--fields",
-    "perf_fields",
-    metavar="KEYS",
-    default=None,
-    help="As in perf: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
-)
+@FIELDS
 @CHILDREN
 @CALL_GRAPH
 @PERCENT_LIMIT
@@ -111,12 +118,7 @@ Examples:
 @click.option(
     "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
 )
-@click.option(
-    "--group/--no-group",
-    "grouped",
-    default=None,
-    help="Show all events, or none, as columns side by side. Default: events recorded as a group.",
-)
+@GROUPED
 @SKID
 @click.option("-n", "--show-nr-samples", is_flag=True, help="Add a column with the number of samples.")
 @click.option(
@@ -179,7 +181,7 @@ def command(
         _show_source(job, function, weight, asm, as_json)
         return
     if perf_fields is not None:
-        sort, children, counted = _columns(perf_fields)
+        sort, children, counted = perf_columns(perf_fields)
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     if job.fields is not None:

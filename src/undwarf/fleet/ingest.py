@@ -22,7 +22,7 @@ from undwarf.fleet.columns import parquet
 from undwarf.fleet.database import known_recordings
 from undwarf.fleet.engine import Lost, Workers, run
 from undwarf.fleet.labels import MOST_JSON, Shipped, shipped
-from undwarf.fleet.layout import Partition
+from undwarf.fleet.layout import PARTITIONED, Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.recording_tables import recording_id, tables_of
 from undwarf.fleet.store import DataFile, Store
@@ -210,7 +210,7 @@ def _made(
         samples += part.tables["samples"].num_rows
         for name, rows in part.tables.items():
             if rows.num_rows:
-                where = Partition(name) if name == "symbols" else Partition(name, part.day, part.service)
+                where = Partition(name, part.day, part.service) if name in PARTITIONED else Partition(name)
                 made.append((where, rows))
     return made, samples
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 VERSION = 1
 FORMAT = "undwarf-fleet"
 ID_BYTES = 16
-PARTITIONED = ("samples", "stacks", "frames", "images", "types", "recordings")
+PARTITIONED = ("samples", "stacks", "frames", "images", "recordings")
 """Tables with a folder for each day, and in it for each service."""
-TABLES = (*PARTITIONED, "symbols")
+TABLES = (*PARTITIONED, "symbols", "types")
 _PATH = re.compile(
     r"(?P<table>[a-z]+)(?:/day=(?P<day>\d{4}-\d\d-\d\d)/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
 )
@@ -83,27 +83,63 @@ def checked_day(text: str) -> str:
 @cache
 def schema(table: str) -> "pyarrow.Schema":
     """The columns of a table; ``day`` and ``service`` are in the paths of its files."""
-    import pyarrow as pa
+    import pyarrow
 
+    return _columns(table, pyarrow)
+
+
+@cache
+def sql_types(table: str) -> dict[str, str]:
+    """The columns of a table with their types in SQL. Importing pyarrow takes as long as a short report."""
+    types: dict[str, str] = _columns(table, _SqlTypes)
+    return types
+
+
+class _SqlTypes:
+    """DuckDB's names of the types of :func:`_columns`."""
+
+    schema = dict
+    string = staticmethod(lambda: "VARCHAR")
+    bool_ = staticmethod(lambda: "BOOLEAN")
+    int32 = staticmethod(lambda: "INTEGER")
+    int64 = staticmethod(lambda: "BIGINT")
+    binary = staticmethod(lambda _size: "BLOB")
+    timestamp = staticmethod(lambda _unit: "TIMESTAMP")
+    dictionary = staticmethod(lambda _indices, values: values)
+    field = staticmethod(lambda _name, kind: kind)
+    list_ = staticmethod(lambda kind: f"{kind}[]")
+    map_ = staticmethod(lambda key, value: f"MAP({key}, {value})")
+    struct = staticmethod(lambda fields: "STRUCT(" + ", ".join(f'"{name}" {kind}' for name, kind in fields) + ")")
+
+
+def _columns(table: str, pa: Any) -> Any:
+    """The columns of a table in the types of pyarrow, or of what has functions of the same names."""
     id_, text, name = pa.binary(ID_BYTES), pa.string(), pa.dictionary(pa.int32(), pa.string())
     when = pa.timestamp("us")
     event = pa.struct(
-        {"name": text, "packed": pa.bool_(), "chains": pa.bool_(), "unit": text, "group": pa.int32()}.items()
+        {
+            "name": text,
+            "packed": pa.bool_(),
+            "chains": pa.bool_(),
+            "unit": text,
+            "group": pa.int32(),
+            "precision": text,
+        }.items()
     )
     inlined = pa.struct({"name": text, "file": text, "line": pa.int32()}.items())
     columns: dict[str, dict[str, Any]] = {
         "samples": {
             "recording": id_, "host": name, "release": name, "container": name, "pod": name, "time": when,
             "pid": pa.int32(), "tid": pa.int32(), "cpu": pa.int32(), "comm": name, "event": name,
-            "period": pa.int64(), "stack": id_, "stop": name, "stop_image": id_,
+            "period": pa.int64(), "stack": id_, "stop": name, "stop_image": id_, "data_source": pa.int64(),
+            "latency": pa.int64(), "data_page_size": pa.int64(),
         },
         "stacks": {"id": id_, "frames": pa.list_(pa.field("element", id_))},
         "frames": {
             "id": id_, "image": id_, "code_offset": pa.int64(), "name": text, "is_return": pa.bool_(),
-            "provenance": name,
+            "provenance": name, "sampled": pa.int32(),
         },
         "images": {"id": id_, "name": text, "path": text, "build_id": text, "kind": name, "problem": text},
-        "types": {"frame": id_, "type": text, "member": text, "member_offset": pa.int64(), "access": name},
         "recordings": {
             "id": id_, "host": text, "release": text, "started": when, "ended": when, "samples": pa.int64(),
             "lost": pa.int64(), "bytes": pa.int64(), "osrelease": text, "arch": text, "stack_dump": pa.int32(),
@@ -114,6 +150,13 @@ def schema(table: str) -> "pyarrow.Schema":
         "symbols": {
             "frame": id_, "name": text, "start": pa.int64(), "unnamed": pa.bool_(),
             "inlined": pa.list_(pa.field("element", inlined)),
+        },
+        "types": {
+            "frame": id_, "precision": name, "type": name, "member": name, "member_offset": pa.int64(), "access": name,
+            "access_size": pa.int64(), "type_size": pa.int64(), "layout": pa.int64(),
+            "candidates": pa.list_(pa.field("element", text)), "evidence": name, "reason": name,
+            "described": pa.bool_(), "inferred": pa.bool_(), "consumed": pa.bool_(), "address": pa.int64(),
+            "instruction": name,
         },
     }  # fmt: skip  # a table
     return pa.schema(columns[table].items())

@@ -13,6 +13,7 @@ from undwarf.errors import UnreadableInput
 from undwarf.fleet.columns import arrow, numbers, words
 from undwarf.fleet.kernels.stack_lists import lengths, numbered, tree_of_lists
 from undwarf.fleet.layout import schema
+from undwarf.fleet.type_order import TYPES_ORDER, UNREAD
 from undwarf.limits import DEFAULT, Limits
 from undwarf.ordering import take
 from undwarf.profile.stack_order import depth_first
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_ORDER = (
     "host", "time", "cpu", "pid", "tid", "recording", "event", "stack", "period", "comm", "stop", "stop_image",
-    "container", "pod", "release",
+    "container", "pod", "release", "data_source", "latency", "data_page_size",
 )  # fmt: skip  # a list of columns
 _KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "symbols": "frame"}
 
@@ -70,8 +71,7 @@ def merged(
             rows = rows.filter(pa.compute.invert(pa.compute.is_in(rows["recording"], others)))
         return _sorted(rows, [(column, "ascending") for column in _SAMPLE_ORDER])
     if name == "types":
-        rows = rows.group_by(rows.column_names).aggregate([])
-        return _sorted(rows, [(column, "ascending") for column in rows.column_names])
+        return _best_types(rows)
     key = _KEYS[name]
     rows = _best(name, rows, key)
     if name == "stacks":
@@ -89,11 +89,30 @@ def _best(name: str, rows: "pyarrow.Table", key: str) -> "pyarrow.Table":
     elif name == "symbols":
         rows = rows.append_column("lines", pa.compute.list_value_length(rows["inlined"]))
         order += [("unnamed", "ascending"), ("lines", "descending"), ("name", "ascending"), ("start", "ascending")]
+    elif name == "frames":
+        # All of its samples are of the kinds that the largest number stands for.
+        order.append(("sampled", "descending"))
     rows = _sorted(rows, order)
     if name == "symbols":
         rows = rows.drop_columns("lines")
     _number, first = numbered(words(rows[key], name))
     return rows.take(numbers(first))
+
+
+def _best_types(rows: "pyarrow.Table") -> "pyarrow.Table":
+    """One row of each frame and precision, in their order; of rows that differ the one that says most."""
+    compute = arrow().compute
+    is_unread = compute.fill_null(compute.equal(rows["evidence"].cast(arrow().string()), UNREAD), False)
+    rank = compute.if_else(rows["described"], 0, compute.if_else(is_unread, 2, 1))
+    order = ["frame", "precision", "rank", *TYPES_ORDER]
+    rows = _sorted(rows.append_column("rank", rank), [(one, "ascending") for one in order]).drop_columns("rank")
+    rows = rows.combine_chunks()
+    changes = [
+        compute.fill_null(compute.not_equal(column.slice(1), column.slice(0, len(column) - 1)), True)
+        for column in (rows["frame"], rows["precision"].cast(arrow().string()))
+    ]
+    first = arrow().chunked_array([arrow().array([True] * min(1, rows.num_rows)), *compute.or_(*changes).chunks])
+    return rows.filter(first)
 
 
 def _sorted(rows: "pyarrow.Table", order: list[tuple[str, str]]) -> "pyarrow.Table":

@@ -11,14 +11,19 @@ from undwarf.fleet.columns import NONE, arrow, clean, column_of, hashes, indices
 from undwarf.fleet.kernels.content_hashes import frame_hashes, stack_hashes
 from undwarf.fleet.kernels.stack_lists import file_offsets, lists_of_tree
 from undwarf.fleet.labels import DEFAULT_SERVICE, Shipped, Where, of_cgroup
+from undwarf.fleet.layout import schema
 from undwarf.fleet.symbol_rows import symbol_rows
+from undwarf.fleet.type_rows import PRECISIONS, Known, places_of, sampled_as, type_rows, unread_rows
 from undwarf.images import ImageKind
 from undwarf.images.image_kind import ADDRESSED_AS_RUN
 from undwarf.perfdata.sideband_kinds import SidebandKind
+from undwarf.profile.access_resolution import resolve_places
 from undwarf.profile.grouping import Pairs, look_up, rows_set, widen
+from undwarf.profile.skid_kinds import StopKind
 from undwarf.profile.stack_order import distinct
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
+from undwarf.views.data.access_labels import latency_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -59,6 +64,12 @@ def is_named_later(image: "Image") -> bool:
     return bool(image.build_id)
 
 
+def is_typed_later(image: "Image") -> bool:
+    """Whether what an image's instructions access can be found at any time: by build-id, and in the kernel and its
+    modules by the name of the function and the offset in it."""
+    return is_named_later(image) or (image.kind in (ImageKind.KERNEL, ImageKind.MODULE) and bool(image.build_id))
+
+
 def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shipped, ended: int) -> list[Part]:
     """The tables of a recording by day. ``recording``: its hash, ``size`` in bytes, ``ended``: ns since 1970 at which
     its last sample was taken, if nothing else says it."""
@@ -70,7 +81,8 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
     host = labels.pop("host", "") or clean(opened.header.hostname or "") or "unknown"
     samples = profile.samples.columns
     image_words = _image_hashes(profile)
-    frames, symbols, frame_words = _frames(opened, profile, image_words)
+    sampled = _sampled(opened, profile)
+    frames, symbols, frame_words = _frames(opened, profile, image_words, sampled)
     node_words = stack_hashes(profile.stacks.parent, profile.stacks.frame, frame_words)
     node_hashes, image_ids = hashes(node_words), hashes(image_words)
     used = distinct(samples.stack, len(profile.stacks))
@@ -98,6 +110,9 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
             "stack": node_hashes.take(indices(samples.stack)),
             "stop": named(numbers(samples.stop).cast(pa.int32()), stops),
             "stop_image": image_ids.take(indices(samples.stop_image)),
+            "data_source": _recorded(samples.data_src, count),
+            "latency": _recorded(latency_of(profile, 0) if samples.weight is not None else None, count),
+            "data_page_size": _recorded(samples.data_page_size, count),
         },
     )
     shared = {
@@ -105,6 +120,7 @@ def tables_of(opened: "OpenedRecording", recording: bytes, size: int, about: Shi
         "frames": frames,
         "images": _images(profile, image_ids),
         "symbols": symbols,
+        "types": _types(opened, profile, sampled, frame_words),
     }
     first_day = _day(pa.compute.min(when).cast(pa.int64()).as_py() or 0) if count else _day(ended // 1000)
     about_it = _recording(opened, profile, recording, size, host, labels, when)
@@ -142,6 +158,15 @@ def _signed(column: memoryview) -> Any:
     return pa.compute.min_element_wise(numbers(column), pa.scalar((1 << 63) - 1, pa.uint64())).cast(pa.int64())
 
 
+def _recorded(column: memoryview | None, count: int) -> Any:
+    """What samples have of their access, as signed numbers of the same bits; null where it is 0."""
+    pa = arrow()
+    if column is None:
+        return pa.nulls(count, pa.int64())
+    found = numbers(column).view(pa.int64())
+    return pa.compute.if_else(pa.compute.equal(found, 0), None, found)
+
+
 def _known(column: memoryview) -> Any:
     """Ids, null where they are -1."""
     pa = arrow()
@@ -174,8 +199,64 @@ def _image_hashes(profile: "Profile") -> memoryview:
     return memoryview(array("Q", texts)) if texts else zeros("Q", 0)
 
 
+def _sampled(opened: "OpenedRecording", profile: "Profile") -> memoryview:
+    """How samples were taken in each frame (i), as ``frames.sampled``."""
+    of_event = zeros("I", max(len(profile.events), 1))
+    for event in range(len(profile.events)):
+        of_event[event] = sampled_as(_kind(opened, event))
+    samples = profile.samples.columns
+    pairs = Pairs()
+    pairs.column(look_up(samples.stack, profile.stacks.frame), look_up(widen(samples.event), of_event))
+    found = zeros("i", len(profile.frames))
+    for frame, how in zip(pairs.high(), pairs.low(), strict=True):
+        if frame != NONE:
+            found[frame] = max(found[frame], how)
+    return found
+
+
+def _kind(opened: "OpenedRecording", event: int) -> StopKind:
+    """Where the samples of an event stop."""
+    stops = opened.event_stops
+    return StopKind.AFTER if event in stops.after else StopKind.AT if event in stops.at else StopKind.LATE
+
+
+def _types(
+    opened: "OpenedRecording", profile: "Profile", sampled: memoryview, frame_words: memoryview
+) -> "pyarrow.Table":
+    """What the instructions access with samples in code that has no build-id."""
+    pa = arrow()
+    frames, store, types = profile.frames, opened.images, opened.types
+    later = [is_typed_later(image) for image in store.images]
+    of_image = [i for i, how in enumerate(sampled) if how and (frames.image[i] == NONE or not later[frames.image[i]])]
+    reasons: dict[str, int] = {}
+    unread = array("I"), array("I")
+    chosen = []
+    found_of: dict[int, Any] = {NONE: "code of no file"}
+    for i in of_image:
+        number = frames.image[i]
+        if number not in found_of:
+            found_of[number] = types.in_file(number)
+        found = found_of[number]
+        if isinstance(found, str):
+            unread[0].append(i)
+            unread[1].append(reasons.setdefault(found, len(reasons)))
+        else:
+            chosen.append(Known(bytes(frame_words[2 * i : 2 * i + 2]), sampled[i], number, frames.address[i]))
+    made = []
+    if unread[0]:
+        taken = numbers(memoryview(unread[0]))
+        why = named(numbers(memoryview(unread[1])).cast(pa.int32()), list(reasons))
+        addresses = numbers(frames.address).take(taken).view(pa.int64())
+        made.append(unread_rows(hashes(frame_words).take(taken), addresses, why))
+    if chosen:
+        places = places_of(chosen)
+        resolved = resolve_places(places, types, answers_of=types.answers, contained=types.contained)
+        made.append(type_rows(chosen, dict(zip(places, resolved, strict=True))))
+    return pa.concat_tables(made) if made else schema("types").empty_table()
+
+
 def _frames(
-    opened: "OpenedRecording", profile: "Profile", image_words: memoryview
+    opened: "OpenedRecording", profile: "Profile", image_words: memoryview, sampled: memoryview
 ) -> "tuple[pyarrow.Table, pyarrow.Table, memoryview]":
     """(the table of frames, the names of those that are named now, the hashes (Q, two words) of all)."""
     pa = arrow()
@@ -224,6 +305,7 @@ def _frames(
             "name": named(indices(name_of), list(names)).cast(pa.string()),
             "is_return": pa.compute.greater_equal(numbers(flags), 256),
             "provenance": named(numbers(frames.provenance).cast(pa.int32()), provenances()),
+            "sampled": numbers(sampled),
         },
     )
     at_run = [
@@ -360,14 +442,13 @@ def _recording(
                 "chains": event.chains,
                 "unit": event.unit,
                 "group": group_of.get(number),
+                "precision": PRECISIONS[_kind(opened, number)],
             }
             for number, event in enumerate(profile.events)
         ],
         "labels": sorted((clean(name), clean(value)) for name, value in labels.items()),
         "damage": sorted(damage.items()),
     }
-    from undwarf.fleet.layout import schema
-
     return pa.Table.from_pylist([row], schema=schema("recordings"))
 
 

@@ -7,24 +7,21 @@ was taken.
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from undwarf.errors import ElfError, UndwarfError
+from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import hashes, parquet
 from undwarf.fleet.compaction import Merge, merge
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import Workers, run
+from undwarf.fleet.files import finder, opened
 from undwarf.fleet.ingest import Reading
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.store import Contents, DataFile, Store
 from undwarf.fleet.symbol_rows import symbol_rows
 from undwarf.images import Finder, ImageStore
-from undwarf.limits import DEFAULT
 from undwarf.perfdata.records import FileIdentity
-
-if TYPE_CHECKING:
-    from undwarf.elf import ElfFile
 
 _MISSING = """
 SELECT i.name, i.build_id, list(f.id ORDER BY f.id) AS frames, list(f.code_offset ORDER BY f.id) AS offsets
@@ -78,11 +75,12 @@ def missing(store: Store, contents: Contents | None = None) -> list[MissingImage
     return [
         MissingImage(row["name"] or "", row["build_id"], tuple(row["frames"]), tuple(row["offsets"]))
         for row in rows
-        if _is_build_id(row["build_id"])
+        if is_build_id(row["build_id"])
     ]
 
 
-def _is_build_id(text: str) -> bool:
+def is_build_id(text: str) -> bool:
+    """Whether a text is that of a build-id."""
     return len(text) <= _MOST_BUILD_ID and len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
 
 
@@ -96,7 +94,7 @@ def add(
     """Name the frames that have no names, of those images whose files are found or given. Frames with
     names are left alone. Raises UndwarfError for given files that cannot be read."""
     for path in files:
-        _opened(path)
+        opened(path)
     contents = store.contents()
     # An image is one task: its symbols and its debugging information are read once.
     tasks = [Naming(store, (image,), reading, tuple(files)) for image in missing(store, contents)]
@@ -120,28 +118,14 @@ def add(
 
 def name_images(work: Naming) -> Named:
     """Write the names of some images' frames to a file of the store, which no commit lists yet."""
-    given = _GivenFiles(work.files) if work.files else None
-    reading = work.reading
-    debuginfod = None
-    if reading.debuginfod:
-        from undwarf.images.debuginfod import Debuginfod, Settings
-
-        debuginfod = Debuginfod(Settings.from_environment(limits=DEFAULT), limits=DEFAULT)
-    finder = Finder(
-        symfs=reading.symfs or "", debug_dirs=(*reading.debug_dirs, "/usr/lib/debug"), debuginfod=debuginfod
-    )
-    finder.mapped = given
-    try:
-        rows, problems = [], []
+    rows, problems = [], []
+    with finder(work.reading, work.files) as where:
         for image in work.images:
-            found, problem = _names(image, finder)
+            found, problem = _names(image, where)
             if found is not None:
                 rows.append(found)
             if problem:
                 problems.append((image.name, problem))
-    finally:
-        if debuginfod is not None:
-            debuginfod.close()
     if not rows:
         return Named(None, 0, tuple(problems))
     table = merged("symbols", rows)
@@ -149,13 +133,13 @@ def name_images(work: Naming) -> Named:
     return Named(file, table.num_rows, tuple(problems))
 
 
-def _names(image: MissingImage, finder: Finder) -> tuple[Any, str]:
+def _names(image: MissingImage, where: Finder) -> tuple[Any, str]:
     """(the rows of an image's frames, why some have no name)."""
     from undwarf.symbols.inlines import ImageLines, find_inlines
     from undwarf.symbols.resolver import Resolver
 
     identity = FileIdentity(bytes.fromhex(image.build_id), 0, 0, 0, 0)
-    store = ImageStore([b"", image.name.encode("utf-8", "surrogateescape")], [identity], finder=finder)
+    store = ImageStore([b"", image.name.encode("utf-8", "surrogateescape")], [identity], finder=where)
     found = store.image((1, 0))
     if found.elf is None:
         return None, found.problem or "no such file"
@@ -178,38 +162,3 @@ def _names(image: MissingImage, finder: Finder) -> tuple[Any, str]:
     )
     left = len(stated) - len(known)
     return rows, f"{left:,} frames are in no part of the file" if left else ""
-
-
-class _GivenFiles:
-    """Files that the user gives, found by build-id whatever path is recorded."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._by_build_id: dict[bytes, ElfFile] = {}
-        for path in paths:
-            elf = _opened(path)
-            self._by_build_id[elf.build_id] = elf
-
-    def file(self, path: str, build_id: bytes, place: object) -> "ElfFile | None":
-        """The file with a build-id."""
-        return self._by_build_id.get(build_id)
-
-    def fits(self, elf: "ElfFile", path: str, build_id: bytes, place: object) -> bool:
-        """Files without a build-id are never looked for."""
-        return False
-
-    def remains(self, path: str, build_id: bytes, place: object) -> None:
-        """Nothing but files."""
-        return
-
-    def root(self) -> str:
-        """Of this machine."""
-        return ""
-
-
-def _opened(path: str) -> "ElfFile":
-    from undwarf.elf import ElfFile
-
-    elf = ElfFile.open(path)
-    if not elf.build_id:
-        raise ElfError(f"cannot use {path}", "it has no build-id", "link it with --build-id")
-    return elf

@@ -49,10 +49,14 @@ class Compacted(Protocol):
 
 
 class Symbols(NamedTuple):
-    """Frames that got names, and (path, reason) of files whose frames have none."""
+    """Frames that got names, and (path, reason) of files whose frames have none; frames whose instructions were looked
+    at, how many of them with the types of their file, and (path, damage) of files with debugging information."""
 
     frames: int = 0
     problems: Sequence[tuple[str, str]] = ()
+    typed: int = 0
+    described: int = 0
+    damage: Sequence[tuple[str, str]] = ()
 
 
 class Missing(NamedTuple):
@@ -77,10 +81,16 @@ def write_ingest(taken: Sequence[Taken], symbols: Symbols, sink: TextIO) -> None
 
 
 def write_symbols(symbols: Symbols, sink: TextIO) -> None:
-    """Write how many frames got names, and a line for each file whose frames have none."""
+    """Write how many frames got names, how many instructions were looked at, a line for each file whose frames have no
+    names, and for each damage of debugging information."""
     sink.write(f"{_counted(symbols.frames, 'frame')} named\n")
+    if symbols.typed:
+        described = f"{symbols.described:,} with the types of their file"
+        sink.write(f"{_counted(symbols.typed, 'instruction')} looked at, {described}\n")
     for path, problem in symbols.problems:
         sink.write(f"not named: {printable(path)}: {printable(problem)}\n")
+    for path, damage in symbols.damage:
+        sink.write(f"types not complete: {printable(path)}: {printable(damage)}\n")
 
 
 def write_compact(compacted: Compacted, sink: TextIO) -> None:
@@ -105,8 +115,8 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def _problems(symbols: Symbols) -> "list[FleetProblem]":
-    return [{"dso": path, "problem": problem} for path, problem in symbols.problems]
+def _problems(problems: Sequence[tuple[str, str]]) -> "list[FleetProblem]":
+    return [{"dso": path, "problem": problem} for path, problem in problems]
 
 
 def write_ingest_json(store: str, taken: Sequence[Taken], symbols: Symbols, sink: TextIO) -> None:
@@ -126,7 +136,10 @@ def write_ingest_json(store: str, taken: Sequence[Taken], symbols: Symbols, sink
             for one in taken
         ],
         "frames_named": symbols.frames,
-        "not_named": _problems(symbols),
+        "not_named": _problems(symbols.problems),
+        "instructions_looked_at": symbols.typed,
+        "instructions_described": symbols.described,
+        "types_not_complete": _problems(symbols.damage),
     }
     dump(document, sink)
 
@@ -154,7 +167,10 @@ def write_symbols_json(store: str, symbols: Symbols, sink: TextIO) -> None:
         "version": 1,
         "store": store,
         "frames_named": symbols.frames,
-        "not_named": _problems(symbols),
+        "not_named": _problems(symbols.problems),
+        "instructions_looked_at": symbols.typed,
+        "instructions_described": symbols.described,
+        "types_not_complete": _problems(symbols.damage),
     }
     dump(document, sink)
 

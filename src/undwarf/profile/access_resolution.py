@@ -23,13 +23,31 @@ if TYPE_CHECKING:
 
     ResolverOf = Callable[[int, int], tuple[Resolver | CodeWithoutTypes, int] | str]
 
-__all__ = ["ResolvedAccesses", "resolve_accesses"]
+__all__ = ["Place", "Resolution", "ResolvedAccesses", "resolve_accesses", "resolve_places"]
 
 _AT, _LATE, _AFTER = StopKind
 _ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
 _UNREADABLE = "file not readable"
 _MAX_FORK_DEBUG_BYTES = 256 << 20
 """Bytes of debugging information of all files above which nothing is forked: each process may read all of it."""
+
+
+class Place(NamedTuple):
+    """An instruction, and the kind (:class:`StopKind`) of the samples there."""
+
+    image: int
+    address: int
+    kind: int
+
+
+class Resolution(NamedTuple):
+    """An instruction's access, whether its file has type information, and the flags of :class:`ResolvedAccesses`."""
+
+    access: Access
+    resolved: bool
+    inferred: bool
+    consumed: bool
+    intact: bool
 
 
 @dataclass(slots=True)
@@ -92,7 +110,7 @@ def resolve_accesses(
     context for work on an image: if it suppresses an exception, the instruction stays unresolved.
     """
     at = stops.at if skid else frozenset(range(len(profile.events))) - stops.after
-    profile, kinds = split_by_kind(profile, stops.after, at)
+    profile, kinds, _copied = split_by_kind(profile, stops.after, at)
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
@@ -101,17 +119,21 @@ def resolve_accesses(
     wanted.sort(key=lambda number: images[number] << 64 | addresses[number])
     column = absent("I", len(frames))
     result = ResolvedAccesses(profile, column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
-    entries: dict[_Place, int] = {}
+    entries: dict[Place, int] = {}
     for number in wanted:
-        place = _Place(images[number], addresses[number], kinds[number])
+        place = Place(images[number], addresses[number], kinds[number])
         column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
-    cached = _CachedAnswers(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _AFTER:d}"))
-    rest = [k for k in range(len(places)) if k not in cached.found]
-    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile, contained)
-    fresh = dict(zip(rest, resolved, strict=True))
-    cached.store(fresh)
-    found = [fresh[k] if k in fresh else cached.found[k] for k in range(len(places))]
+    found = resolve_places(
+        places,
+        resolver_of,
+        progress=progress,
+        fork=fork,
+        answers_of=answers_of,
+        read_ahead=read_ahead,
+        meanwhile=meanwhile,
+        contained=contained,
+    )
     for (image, address, _kind), (access, has_resolver, *_flags) in zip(places, found, strict=True):
         result.accesses.append(access)
         result.resolvers.append(partial(_opened, resolver_of, image, address) if has_resolver else None)
@@ -121,22 +143,25 @@ def resolve_accesses(
     return result
 
 
-class _Place(NamedTuple):
-    """An instruction with samples, and their kind."""
-
-    image: int
-    address: int
-    kind: int
-
-
-class _Found(NamedTuple):
-    """An instruction's access, whether it is a resolver's answer, and the flags of :class:`ResolvedAccesses`."""
-
-    access: Access
-    resolved: bool
-    inferred: bool
-    consumed: bool
-    intact: bool
+def resolve_places(
+    places: list[Place],
+    resolver_of: "ResolverOf",
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+    fork: Callable[[], Defects | None] = lambda: None,
+    answers_of: "Callable[[int, str], AnswerCache | None]" = lambda _image, _asked: None,
+    read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
+    meanwhile: Callable[[], object] = lambda: None,
+    contained: Callable[[int], AbstractContextManager[object]] = lambda _image: nullcontext(),
+) -> list[Resolution]:
+    """What the instruction at each place accesses, as samples of its kind are attributed. The arguments are those of
+    :func:`resolve_accesses`."""
+    cached = _CachedAnswers(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _AFTER:d}"))
+    rest = [k for k in range(len(places)) if k not in cached.found]
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile, contained)
+    fresh = dict(zip(rest, resolved, strict=True))
+    cached.store(fresh)
+    return [fresh[k] if k in fresh else cached.found[k] for k in range(len(places))]
 
 
 def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
@@ -149,19 +174,19 @@ def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
 class _CachedAnswers:
     """Answers of earlier runs, by the number of the place."""
 
-    def __init__(self, places: list[_Place], answers_of: "Callable[[int, int], AnswerCache | None]") -> None:
+    def __init__(self, places: list[Place], answers_of: "Callable[[int, int], AnswerCache | None]") -> None:
         self._places = places
         asked = dict.fromkeys([(image, kind) for image, _address, kind in places if image != NONE])
         self._of_image = {(image, kind): answers_of(image, kind) for image, kind in asked}
-        self.found: dict[int, _Found] = {}
+        self.found: dict[int, Resolution] = {}
         some = any(answers is not None for answers in self._of_image.values())
         for k, (image, address, kind) in enumerate(places if some else ()):
             answers = self._of_image.get((image, kind))
             known = answers.cached.get(address) if answers is not None else None
             if known is not None:
-                self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
+                self.found[k] = Resolution(known.access, True, known.inferred, known.consumed, known.intact)
 
-    def store(self, fresh: dict[int, _Found]) -> None:
+    def store(self, fresh: dict[int, Resolution]) -> None:
         """Store further answers for later runs."""
         if all(kept is None for kept in self._of_image.values()):
             return
@@ -183,21 +208,21 @@ class _CachedAnswers:
 
 
 def _resolve_all(
-    places: list[_Place],
+    places: list[Place],
     resolver_of: "ResolverOf",
     progress: Callable[[str, int, int], None] | None,
     fork: Callable[[], Defects | None],
     read_ahead: Callable[[Iterable[int]], Callable[[], None]],
     meanwhile: Callable[[], object],
     contained: Callable[[int], AbstractContextManager[object]],
-) -> list[_Found]:
+) -> list[Resolution]:
     """The accesses at all places, resolved in this process and, if that is worth it, in a second one."""
     alone = fork() is None
     images = dict.fromkeys(image for image, _address, _kind in places if image != NONE)
     wait = read_ahead(images) if not alone else None
     # Files are opened, and their defects counted, before the fork.
     opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address, _kind in places]
-    found: dict[int, _Found] = {}
+    found: dict[int, Resolution] = {}
     asked: list[tuple[int, Resolver, int]] = []
     for k, place in enumerate(opened):
         if isinstance(place, str):
@@ -220,7 +245,7 @@ def _resolve_all(
     defects: Defects | None = None
     before: dict[tuple[str, str], int] = {}
 
-    def work(number: int) -> _Found:
+    def work(number: int) -> Resolution:
         k, resolver, address = asked[number]
         with contained(places[k].image):
             return _resolve(resolver, address, places[k].kind)
@@ -265,29 +290,29 @@ def _resolve_all(
     return [found[k] for k in range(len(places))]
 
 
-def _packed(one: _Found) -> tuple[object, ...]:
+def _packed(one: Resolution) -> tuple[object, ...]:
     """An answer as plain numbers and text."""
     return packed(one.access), one[1:]
 
 
-def _unpacked(plain: Any) -> _Found:
-    return _Found(unpacked(plain[0]), *plain[1])
+def _unpacked(plain: Any) -> Resolution:
+    return Resolution(unpacked(plain[0]), *plain[1])
 
 
-def _unresolved(access: Access) -> _Found:
-    return _Found(access, False, False, False, True)
+def _unresolved(access: Access) -> Resolution:
+    return Resolution(access, False, False, False, True)
 
 
-def _resolve(resolver: "Resolver", address: int, kind: int) -> _Found:
+def _resolve(resolver: "Resolver", address: int, kind: int) -> Resolution:
     """The access that samples of a kind at an instruction are attributed to."""
     access = resolver.sampled(address)
     if kind == _AFTER or (kind == _LATE and access.how == "none"):
         late = resolver.producer(address, trap_after=kind == _AFTER)
         if late is not None:
-            return _Found(late[0], True, True, late[1], late[2])
+            return Resolution(late[0], True, True, late[1], late[2])
         if kind == _AFTER:
             # The breakpoint was not hit by this instruction's own access.
-            return _Found(
+            return Resolution(
                 without_type(access, "no access known before a breakpoint's sample"), True, False, False, False
             )
-    return _Found(access, True, False, False, True)
+    return Resolution(access, True, False, False, True)

@@ -13,6 +13,7 @@ from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.grouping import look_up
+from undwarf.profile.inlined_frames import expanded
 from undwarf.profile.model import (
     NONE,
     EventInfo,
@@ -127,7 +128,7 @@ def build_profile(
             progress("reading debugging information", 0, 0)
         inlines = _inlines(store, frames, naming, naming.lines_of)
         files = inlines.files
-        frames, functions, stacks, innermost = expanded(frames, functions, stacks, inlines, naming.inline)
+        frames, functions, stacks, innermost, _source = expanded(frames, functions, stacks, inlines, naming.inline)
         if not naming.lines:
             frames.file = frames.line = None
         if len(innermost):
@@ -207,46 +208,13 @@ def name_frames(profile: Built, wanted: Iterable[int], resolver: Resolver) -> Bu
     return profile.derived(frames=replace(frames, function=number), functions=functions)
 
 
-def expanded(
-    frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
-) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
-    """Frames with source lines, and with inlined functions as frames of their own; functions; stacks; the new node of
-    each node."""
-    from undwarf.profile.inline_expansion import expand_frames, expand_stacks
-
-    known = len(functions)
-    made, added = expand_frames(inlines.columns, frames.function, functions.unnamed, known, inline)
-    more = len(added)
-    images, starts = zeros("I", known + more), zeros("Q", known + more)
-    images[:known], starts[:known] = functions.image, functions.address
-    for i, (base, _name) in enumerate(added, known):
-        images[i], starts[i] = functions.image[base], functions.address[base]
-    names = functions.name + [inlines.names[name] for _base, name in added]
-    source = made["source"]
-    parent, frame, innermost = expand_stacks(stacks.parent, stacks.frame, made["first"])
-    return (
-        FrameColumns(
-            take(frames.image, source),
-            take(frames.address, source),
-            take(frames.provenance, source),
-            made["function"],
-            take(frames.runtime, source) if frames.runtime is not None else None,
-            made["depth"],
-            made["file"],
-            made["line"],
-            take(frames.is_return, source) if frames.is_return is not None else None,
-        ),
-        FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
-        StackColumns(parent, frame),
-        innermost,
-    )
-
-
 def with_lines(profile: Built, store: ImageStore, lines_of: "Callable[[Image], Lines | None]") -> Built:
     """A profile without source lines with them, and with inlined functions as frames of their own."""
     naming = Naming(ResolverOptions(), lines_of=lines_of)
     inlines = _inlines(store, profile.frames, naming, lines_of)
-    frames, functions, stacks, innermost = expanded(profile.frames, profile.functions, profile.stacks, inlines, True)
+    frames, functions, stacks, innermost, _source = expanded(
+        profile.frames, profile.functions, profile.stacks, inlines, True
+    )
     columns = profile.samples.columns
     samples = replace(columns, stack=look_up(columns.stack, innermost)) if len(innermost) else columns
     result = profile.derived(samples=samples, stacks=stacks, frames=frames, functions=functions)

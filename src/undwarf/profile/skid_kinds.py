@@ -21,11 +21,12 @@ class StopKind(IntEnum):
     AFTER = 2
 
 
-def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -> tuple[Profile, bytes]:
-    """(profile, kind of each frame): a frame has the kind of the samples whose innermost frame it is.
+def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -> tuple[Profile, bytes, list[int]]:
+    """(profile, kind of each frame, frames that have copies, in the order of these): a frame has the kind of the
+    samples whose innermost frame it is.
 
-    If one frame has samples of several kinds, the result is a new profile with a copy of it for each further kind; else
-    it is the given one. ``after`` and ``at`` are numbers of events; all others are late.
+    If one frame has samples of several kinds, the result is a new profile with a copy of it for each further kind,
+    after all others; else it is the given one. ``after`` and ``at`` are numbers of events; all others are late.
     """
     kinds = [
         StopKind.AFTER if event in after else StopKind.AT if event in at else StopKind.LATE
@@ -34,7 +35,7 @@ def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -
     columns = profile.samples.columns
     met = set(kinds) if len(set(kinds)) < 2 else {kinds[event] for event in set(columns.event.tolist())}
     if len(met) < 2:
-        return profile, bytes([*met, StopKind.LATE][:1]) * len(profile.frames)
+        return profile, bytes([*met, StopKind.LATE][:1]) * len(profile.frames), []
     table = zeros("I", len(kinds))
     for event, kind in enumerate(kinds):
         table[event] = kind
@@ -67,7 +68,7 @@ def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -
         ),
         frames=_with_copies(profile.frames, copied),
     )
-    return split, bytes(known)
+    return split, bytes(known), copied
 
 
 def _with_copies(frames: FrameColumns, copied: list[int]) -> FrameColumns:

@@ -223,7 +223,9 @@ class _Batch:
         self.addresses = addresses
         self.pids = pids
         self.images = images
-        self.order, self.starts = group(images, len(store))
+        # Naming a module may add the kernel to the store.
+        self.count = len(store)
+        self.order, self.starts = group(images, self.count)
         self.functions = absent("I", len(images))
         self.symbols: list[str | list[str]] = []
         # By function number; where aliases tie, all of them.
@@ -233,7 +235,7 @@ class _Batch:
 
     def run(self) -> Functions:
         kernel_memory: dict[int, memoryview[int]] = {}
-        for number in range(len(self.store)):
+        for number in range(self.count):
             begin, end = self.starts[number], self.starts[number + 1]
             if begin == end:
                 continue
@@ -244,7 +246,7 @@ class _Batch:
                 self._take_back(begin, end, known)
                 kernel_memory.clear()
             self._name_rest(number, begin, end)
-        self._name_rest(NONE, self.starts[len(self.store)], len(self.order))
+        self._name_rest(NONE, self.starts[self.count], len(self.order))
         return self._functions()
 
     def _name_image(self, number: int, begin: int, end: int, kernel_memory: "dict[int, memoryview[int]]") -> None:

@@ -50,7 +50,8 @@ class KernelBinary:
 
 
 def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> KernelBinary | str:
-    """The recorded kernel, or the reason why its code is not available."""
+    """The recorded kernel, or the reason why its code is not available. Without ``records``, that of the store's
+    kernel image, and ``delta`` is only right if the kernel was not moved."""
     key = kernel_key(records) if records is not None else None
     image = store.image(key) if key is not None else store.kernel()
     reference = kernel_reference(records) if records is not None else None
@@ -60,6 +61,8 @@ def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> 
     if elf is None:
         return problem
     symbols = symbols_of_elf(elf, limits)
+    if symbols is None and records is None:
+        reference = _reference_of_kallsyms(store, image, limits)
     at = _address_in_file(elf, symbols, reference)
     if reference is not None and at is None:
         return "load address of the kernel unknown"
@@ -81,6 +84,13 @@ def _address_in_file(elf: ElfFile, symbols: SymbolTable | None, reference: Kerne
     if found is None and reference.symbol in (b"_text", b"_stext"):
         found = min((segment.address for segment in elf.loads if segment.flags & PF_X), default=None)
     return found
+
+
+def _reference_of_kallsyms(store: ImageStore, image: Image, limits: Limits) -> KernelReference | None:
+    """Where the kernel of kallsyms lay."""
+    table, _why = kernel_table(store, image, None, limits)
+    address = table.symbols.address_of_name(b"_text") if isinstance(table, KernelTable) else None
+    return KernelReference(b"_text", address) if address is not None else None
 
 
 def _from_kallsyms(

@@ -55,6 +55,18 @@ class ImageResolvers:
     def __call__(self, number: int, address: int) -> "tuple[Resolver | CodeWithoutTypes, int] | str":
         """(resolver, ELF virtual address) of an address in an image as frames have it, or the reason why
         there is none."""
+        found = self.in_file(number)
+        if isinstance(found, str):
+            return found
+        if number in self._modules:
+            for place in self._module_places(number):
+                if place.start <= address < place.end:
+                    return found, address - place.start
+            return "load address of the module unknown"
+        return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
+
+    def in_file(self, number: int) -> "Resolver | CodeWithoutTypes | str":
+        """The resolver of an image, for addresses as its file has them, or the reason why there is none."""
         found = self._known.get(number)
         if found is None:
             image = self._store[number]
@@ -67,14 +79,7 @@ class ImageResolvers:
             except UndwarfError as error:
                 found = f"file not readable: {error.what}"
             self._known[number] = found
-        if isinstance(found, str):
-            return found
-        if number in self._modules:
-            for place in self._module_places(number):
-                if place.start <= address < place.end:
-                    return found, address - place.start
-            return "load address of the module unknown"
-        return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
+        return found
 
     def contained(self, number: int) -> Contained:
         """A context in which unexpected errors in an image's files cost that image only."""
@@ -113,7 +118,7 @@ class ImageResolvers:
         kernel = image.kind in (ImageKind.KERNEL, ImageKind.MODULE)
         elf = image.elf
         if image.kind is ImageKind.KERNEL:
-            binary = self._kernel_binary()
+            binary = self.kernel()
             if isinstance(binary, str):
                 return binary
             elf, symbols, btf = binary.elf, binary.symbols, binary.foreign_btf or ""
@@ -125,7 +130,7 @@ class ImageResolvers:
         if elf.section(".debug_info") is None:
             debug = finder.debug_file(elf, image.path) if kernel else image.debug_elf
         if image.kind is ImageKind.MODULE and elf.section(".debug_info") is None and debug is None:
-            binary = self._kernel_binary()
+            binary = self.kernel()
             base = binary.btf(self._limits) if not isinstance(binary, str) else None
             if base is None:
                 return _undescribed(elf, "no DWARF, and no BTF of the kernel")
@@ -158,7 +163,8 @@ class ImageResolvers:
 
     # The kernel --------------------------------------------------------------------------------------------------
 
-    def _kernel_binary(self) -> "KernelBinary | str":
+    def kernel(self) -> "KernelBinary | str":
+        """The kernel's file, or the reason why it is not available."""
         if self._kernel is None:
             from undwarf.types.kernel_image import kernel_binary
 

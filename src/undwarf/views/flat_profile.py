@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
+from undwarf.ordering import group as grouped
 from undwarf.profile.filters import near
 from undwarf.profile.grouping import Pairs, look_up, sums, without_none
 from undwarf.profile.labels import UNKNOWN, dso, is_kernel
 from undwarf.profile.model import NONE, Profile
+from undwarf.profile.stack_order import depth_first
 from undwarf.views.data.access_labels import MEMORY_KEYS, SUMMED, SampleLabels
-from undwarf.views.kernels.stack_tree import collapse, inclusive
+from undwarf.views.kernels.stack_tree import collapse, inclusive, inclusive_by_group
 from undwarf.views.sample_selection import Events, Selection, Weight, signed
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
@@ -223,27 +225,44 @@ def _by_frame(
     path_weight = sums(path, selection.weights, len(pairs))
     path_count = sums(path, selection.counts, len(pairs))
     groups, nodes = pairs.high(), pairs.low()
-    # Self weights by (group, entity of the innermost frame), NONE for samples without a stack.
-    leaves = Pairs(1024)
-    leaf = leaves.column(groups, look_up(nodes, tree.entity))
-    own = sums(leaf, path_weight, len(leaves))
-    count = sums(leaf, path_count, len(leaves))
-    weights: dict[tuple[int, int], list[int]] = {
-        (g, e): [own[i], own[i] if e == NONE or not children else 0, count[i]]
-        for i, (g, e) in enumerate(zip(leaves.high(), leaves.low(), strict=True))
-    }
+    # A row is a (group, entity); that of samples without a stack, or without a frame, has no entity.
+    numbers = Pairs(1024)
+    leaf = numbers.column(groups, look_up(nodes, tree.entity))
     if children:
-        columns = inclusive(groups, nodes, path_weight, tree.parent, tree.entity, len(tree.entities))
-        for g, e, passing in zip(*columns, strict=True):
-            weights.setdefault((g, e), [0, 0, 0])[1] = passing
+        *passing, passing_weight = _inclusive(tree, groups, len(group_texts), nodes, path_weight)
+        passing_row = numbers.column(*passing)
+    own = sums(leaf, path_weight, len(numbers))
+    count = sums(leaf, path_count, len(numbers))
+    whole = sums(passing_row, passing_weight, len(numbers)) if children else own
     no_frame = Entity((NO_FRAME,) * len(tree.keys), False)
     # The texts of sample keys come first, then those of frame keys.
     by_kind = sorted(range(len(keys)), key=lambda number: keys[number] in FRAME_KEYS)
     order = [by_kind.index(number) for number in range(len(keys))]
+    in_order = order == sorted(order)
     rows = []
-    for (g, e), (self_weight, children_weight, samples) in weights.items():
-        row_entity = tree.entities[e] if e != NONE else no_frame
+    entities = tree.entities
+    columns = (numbers.high(), numbers.low(), own, whole, count)
+    for g, e, self_weight, children_weight, samples in zip(*columns, strict=True):
+        row_entity = entities[e] if e != NONE else no_frame
         texts = group_texts[g] + row_entity.texts
-        key = tuple([texts[place] for place in order])
-        rows.append(Row(key, self_weight, children_weight, samples, row_entity.kernel))
+        key = texts if in_order else tuple([texts[place] for place in order])
+        weight = children_weight if e != NONE else self_weight
+        rows.append(Row(key, self_weight, weight, samples, row_entity.kernel))
     return rows
+
+
+def _inclusive(
+    tree: EntityTree, groups: memoryview, count: int, nodes: memoryview, weights: memoryview
+) -> tuple[memoryview, memoryview, memoryview]:
+    """(group, entity, weight) of every entity of the stacks of every group; see
+    :func:`undwarf.views.kernels.stack_tree.inclusive`."""
+    among, size = len(tree.entities), len(tree.parent)
+    if len(nodes) > 2 * count:
+        depth, _position, _last, repeated = depth_first(tree.parent, tree.entity, among)
+        # Steps of going up each stack, if they are as deep as the tree's nodes, or through the tree for each group.
+        if len(nodes) * (sum(depth) / size + 1) > 2 * count * size:
+            rows, starts = grouped(groups, count)
+            return inclusive_by_group(
+                starts[: count + 1], rows, nodes, weights, tree.parent, tree.entity, among, repeated
+            )
+    return inclusive(groups, nodes, weights, tree.parent, tree.entity, among)

@@ -11,7 +11,7 @@ from undwarf.profile.model import Profile
 from undwarf.views.data.access_labels import NEEDED, latency_of
 from undwarf.views.event_units import kind_of_event, measures_of, rows_of_events
 from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.kernels.weights import at_least_one, ones, total
+from undwarf.views.kernels.weights import at_least_one, ones, times, total
 
 Weight = Literal["period", "samples", "latency"]
 Events = int | Sequence[int] | None
@@ -61,7 +61,7 @@ class Selection:
         elif weight == "latency":
             if samples.weight is None:
                 raise UsageError("cannot weigh by latency", "the recording has no weights", NEEDED["weight"][1])
-            self.weights = at_least_one(self.chosen(latency_of(profile, 0)))
+            self.weights = self.of_samples(at_least_one(self.chosen(latency_of(profile, 0))))
         else:
             self.weights = self._each_once()
         self.total = total(self.weights)
@@ -76,6 +76,11 @@ class Selection:
     def samples(self) -> int:
         """The number of samples."""
         found: int = total(self.counts) if self.counts is not None else len(self.stacks)
+        return found
+
+    def of_samples(self, column: memoryview) -> memoryview:
+        """The sums over the samples of each entry, of a column (Q) with the value that each of these has."""
+        found: memoryview = times(column, self.counts) if self.counts is not None else column
         return found
 
     def _each_once(self) -> memoryview:

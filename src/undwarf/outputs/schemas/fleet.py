@@ -1,11 +1,14 @@
-"""What the commands of ``undwarf fleet`` print with ``--json``; ``query``, ``report`` and ``flamegraph`` print what the
-commands of these names do, with the address of the store as the recording."""
+"""What the commands of ``undwarf fleet`` print with ``--json``; ``query``, ``report``, ``types`` and ``flamegraph``
+print what the commands of these names do, with the address of the store as the recording."""
 
 from typing import Annotated, Literal, TypedDict
 
 from undwarf.outputs.schemas.vocabulary import BuildId, Count
 
 _STORE = "Address of the store, as given."
+_LOOKED_AT = "Instructions of innermost frames that were looked at for types, once for all recordings."
+_DESCRIBED = "Of these, those whose file has debugging information."
+_DAMAGE = "Files whose debugging information is damaged, or not there in part."
 
 
 class FleetRecording(TypedDict):
@@ -30,10 +33,13 @@ class FleetIngest(TypedDict):
     recordings: Annotated[list[FleetRecording], "The recordings, by path."]
     frames_named: Annotated[Count, "Frames of files that got names, once for all recordings."]
     not_named: Annotated[list["FleetProblem"], "Files whose frames have no names yet."]
+    instructions_looked_at: Annotated[Count, _LOOKED_AT]
+    instructions_described: Annotated[Count, _DESCRIBED]
+    types_not_complete: Annotated[list["FleetProblem"], _DAMAGE]
 
 
 class FleetProblem(TypedDict):
-    """A file whose frames cannot be named."""
+    """What is wrong with a file."""
 
     dso: Annotated[str, "Path of the file, as recorded."]
     problem: Annotated[str, "Why."]
@@ -63,6 +69,9 @@ class FleetSymbolsAdd(TypedDict):
     store: Annotated[str, _STORE]
     frames_named: Annotated[Count, "Frames that got names."]
     not_named: Annotated[list[FleetProblem], "Files whose frames have no names yet."]
+    instructions_looked_at: Annotated[Count, _LOOKED_AT]
+    instructions_described: Annotated[Count, _DESCRIBED]
+    types_not_complete: Annotated[list[FleetProblem], _DAMAGE]
 
 
 class FleetMissingImage(TypedDict):

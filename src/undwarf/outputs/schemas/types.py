@@ -175,7 +175,7 @@ class Types(TypedDict):
     recording: Annotated[str, RECORDING]
     weighted_by: Annotated[Weighting, WEIGHTED_BY]
     events: Annotated[list[TypesEvent], "One for each event with samples."]
-    sharing: Annotated[SharedLines, "Cache lines that move between CPUs."]
+    sharing: Annotated[SharedLines | None, "Cache lines that move between CPUs; null for a store, which cannot tell."]
 
 
 class LayoutLine(TypedDict):

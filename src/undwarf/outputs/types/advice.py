@@ -23,6 +23,7 @@ _ADVICE = {
     "file not found": "give the recorded machine's files with --symfs",
 }
 """By the reason why the accesses of a file have no types."""
+_STORED_ADVICE = "look again where the files are, or name them: undwarf fleet symbols add STORE [ELF]..."
 _LATE_ADVICE = "events that are not precise stop after the access: see --skid"
 
 
@@ -68,10 +69,12 @@ def _with_files(data: "DataTypes", reason: str) -> str:
     return f"{reason} ({', '.join(names[:_MOST_FILES])}{more})"
 
 
-def untyped_advice(data: "DataTypes", *, late: bool) -> list[str]:
+def untyped_advice(data: "DataTypes", *, late: bool, stored: bool = False) -> list[str]:
     """Advice for samples at instructions without a memory access (``late``: the event may stop after the access), and
-    for files without types."""
+    for files without types; ``stored``: those of a store, which are looked at once."""
     skids = late and data.outside.get("no memory access", 0) > 0.25 * (data.total or 1)
+    if stored:
+        return [_LATE_ADVICE] * skids + [_STORED_ADVICE] * bool(data.untyped_files)
     return [_LATE_ADVICE] * skids + [advice for reason, advice in _ADVICE.items() if reason in data.untyped_files]
 
 

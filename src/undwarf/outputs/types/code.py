@@ -23,7 +23,7 @@ def _access_text(access: Access, width: int) -> str:
     member."""
     if access.type is None:
         spilled = f": {printable(access.candidates[0])}" if access.how == "spill" and access.candidates else ""
-        return fit(f"   {access.reason}{spilled}", width)
+        return fit(f"   {printable(access.reason)}{spilled}", width)
     member = (f" +{access.offset}" if access.offset else "") + (f" ({printable(access.field)})" if access.field else "")
     name = shorten_type(printable(access.type), max(_LEAST_TYPE, width - 3 - cells(member)))
     return fit(f"{access.access:2} {name}{member}", width)

@@ -30,6 +30,8 @@ class TypesOptions(NamedTuple):
     precise: bool = False
     """Samples stop at the access itself, so that --skid finds nothing more."""
     width: int | None = None
+    stored: bool = False
+    """Of a store, whose files are looked at with another command."""
 
     def least(self, total: int) -> float:
         """The lowest weight that is shown."""

@@ -35,17 +35,17 @@ def write(
     recording: str,
     weight: "Weighting",
     events: "list[TypesEvent]",
-    clashes: "false_sharing.Clashes",
+    clashes: "false_sharing.Clashes | None",
     sink: TextIO,
 ) -> None:
-    """Write one JSON object."""
+    """Write one JSON object. ``clashes`` are None if nobody can tell."""
     document: Types = {
         "schema": "undwarf/types",
         "version": 1,
         "recording": recording,
         "weighted_by": weight,
         "events": events,
-        "sharing": sharing_of(clashes),
+        "sharing": sharing_of(clashes) if clashes is not None else None,
     }
     dump(document, sink)
 
@@ -226,7 +226,9 @@ def types_of_event(
                 **_counts(row.counts, latency=latency),
                 "fields": [
                     _field(field, latency=latency)
-                    for field in sorted(row.fields.values(), key=lambda field: (-field.counts.weight, field.offset))
+                    for field in sorted(
+                        row.fields.values(), key=lambda field: (-field.counts.weight, field.offset, field.field)
+                    )
                 ],
             }
             for row in data.types

@@ -45,7 +45,7 @@ def write_head(data: "DataTypes", event: str, sink: TextIO, options: TypesOption
         sink.write(paint.dim(f"{share_text(weight, total)} {reason}\n"))
     for reason, weight in sorted(data.unread.items(), key=lambda item: -item[1]):
         sink.write(f"{share_text(weight, total)} {paint.warn(printable(unread_text(data, reason)))}\n")
-    for advice in untyped_advice(data, late=not (options.skid or options.precise)):
+    for advice in untyped_advice(data, late=not (options.skid or options.precise), stored=options.stored):
         sink.write(paint.dim(f"  → {advice}\n"))
 
 

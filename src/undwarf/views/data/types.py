@@ -219,12 +219,12 @@ def data_types(
     leaves = look_up(selection.stacks, profile.stacks.frame)
     size = len(frames)
     counted = _counted(profile, selection, leaves, touched)
-    found = DataTypes(selection.total, len(selection), line_size=profile.line_size, sharing=list(sharing))
+    found = DataTypes(selection.total, selection.samples, line_size=profile.line_size, sharing=list(sharing))
     if isinstance(event, int):
         found.event = profile.events[event].name
     cpus = _cpus(selection, leaves, size)
     types: dict[tuple[str, int, int], TypeRow] = {}
-    rows: dict[tuple[int, int], InstructionRow] = {}
+    rows: dict[tuple[int, int, str], InstructionRow] = {}
     which_of, accesses, resolvers = touched.access, touched.accesses, touched.resolvers
     image_of, function_of, names = frames.image, frames.function, functions.name
     for number, counts in counted.items():
@@ -239,9 +239,11 @@ def data_types(
             found.has_sources = True
         if instructions:
             name = profile.images[image].name if image != NONE else ""
-            row = rows.get((image, access.address))
+            # Of code that could not be read, a store has offsets in functions instead of addresses.
+            instruction = image, access.address, function if access.how == "unread" else ""
+            row = rows.get(instruction)
             if row is None:
-                rows[image, access.address] = InstructionRow(function, name, access, counts)
+                rows[instruction] = InstructionRow(function, name, access, counts)
             else:
                 row.counts.add(counts)
         resolver, how, name_of = resolvers[which], access.how, access.type
@@ -305,13 +307,17 @@ def _counted(
     """The sums over the samples of each innermost frame."""
     columns = profile.samples.columns
     size = len(profile.frames)
-    counts = sums(leaves, None, size)
+    counts = sums(leaves, selection.counts, size)
     found = {number: Counts(0, count) for number, count in enumerate(counts) if count}
     which_of, accesses = touched.access, touched.accesses
     if columns.weight is not None:
         latencies = selection.chosen(latency_of(profile, 0))
         for number, (latency, timed) in enumerate(
-            zip(sums(leaves, latencies, size), sums(leaves, ones_where(latencies), size), strict=True)
+            zip(
+                sums(leaves, selection.of_samples(latencies), size),
+                sums(leaves, selection.of_samples(ones_where(latencies)), size),
+                strict=True,
+            )
         ):
             if timed:
                 found[number].latency, found[number].timed = latency, timed

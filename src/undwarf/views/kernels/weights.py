@@ -55,6 +55,20 @@ def at_least_one(column: Any) -> Any:
 
 
 @cython.locals(
+    column="const unsigned long long[::1]", factors="const unsigned long long[::1]", out="unsigned long long[::1]"
+)
+def times(column: Any, factors: Any) -> Any:
+    """The products of two columns of typecode Q, modulo 2^64."""
+    n: cython.Py_ssize_t = column.shape[0]
+    result = zeros("Q", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = column[index] * factors[index]
+    return result
+
+
+@cython.locals(
     weights="const unsigned long long[::1]",
     events="const unsigned short[::1]",
     unweighed="const unsigned char[::1]",
