@@ -1,12 +1,13 @@
 """Workers that die, clients that die: the store is as if nothing had happened."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -133,7 +134,20 @@ if __name__ == "__main__":
 
 
 def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The children of all threads of a process."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait until something holds; fails if it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("victim", ["client", "worker"])
@@ -150,15 +164,11 @@ def test_kill_9_in_the_middle(
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as client:
         assert client.stdout is not None
         client.stdout.readline()
-        deadline = time.monotonic() + 60
-        found: list[int] = []
-        while time.monotonic() < deadline and (len(store.found("commits")) < commits or len(found) < 3):
-            found = children(client.pid)
-            time.sleep(0.01)
-        assert len(found) >= 3, "two workers and what watches over their resources"
-        for pid in [client.pid] if victim == "client" else found[1:2]:
-            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: len(store.found("commits")) >= commits and len(children(client.pid)) == 2, 60)
+        found = children(client.pid)
+        os.kill(client.pid if victim == "client" else found[0], signal.SIGKILL)
         status = client.wait(timeout=120)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))
     assert status == (-signal.SIGKILL if victim == "client" else 0)
     assert finished(store, paths, LocalWorkers(0)) == expected
 

@@ -25,7 +25,7 @@ from undwarf.fleet.labels import MOST_JSON, Shipped, shipped
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.recording_tables import recording_id, tables_of
-from undwarf.fleet.store import DataFile, Store
+from undwarf.fleet.store import DataFile, Store, StoreUnavailable
 from undwarf.limits import DEFAULT
 
 CHUNK = 32
@@ -138,6 +138,8 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
         for source in chunk.sources:
             try:
                 path, digest, about, written = _fetched(store, source, folder)
+            except StoreUnavailable:
+                raise
             except (UndwarfError, OSError, ValueError) as error:
                 taken.append(_refused(store, source, error))
                 continue
@@ -226,9 +228,7 @@ def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shi
     if source.in_store:
         about = shipped(_labels_of(store, source.path), source.path)
         path = os.path.join(folder, hashlib.sha256(source.path.encode()).hexdigest())
-        with store.open(source.path) as file, open(path, "wb") as copy:
-            while piece := file.read(_PIECE):
-                copy.write(piece)
+        store.copy(source.path, path)
         written = about.end / 1e9 if about.end is not None else 0.0
     else:
         path = source.path

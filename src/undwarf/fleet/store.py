@@ -4,26 +4,39 @@ A *commit* is a small JSON file that lists data files, and commits whose place i
 commits list that no other commit replaces; data files that none lists, as those of a killed run, are not there. Files
 are named by a hash of their contents, so whoever writes one again writes the same one.
 
-Locally a file is written under another name and renamed; elsewhere an object appears whole when its upload ends.
+Locally a file is written under another name and renamed; elsewhere an object appears whole when its upload ends. A
+store elsewhere may be away for a while: what is asked of it is asked again for half a minute.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import secrets
 import time
-from collections.abc import Collection, Iterable
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
 
-from undwarf.errors import UnreadableInput, UsageError
+from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.layout import COMMIT, FORMAT, TABLES, VERSION, Partition, partition_of
 from undwarf.limits import DEFAULT, Limits
 
 _DRAFT = ".draft-"
 _TRIES = 5
 """Readings of the commits before giving up: whoever replaces one while it is read does so once."""
+_PAUSES = (0.5, 1, 2, 4, 8, 16)
+"""Seconds before each further attempt; file systems of fsspec make some of their own within each."""
+_PIECE = 1 << 20
 INSTALL = "pip install 'undwarf[fleet]'"
+Answer = TypeVar("Answer")
+
+
+class StoreUnavailable(UndwarfError):
+    """A store does not answer, or refuses what is asked of it."""
+
+    exit_code = 3
+    usual_hint = "run the command again: what is done is not done again"
 
 
 class DataFile(NamedTuple):
@@ -52,6 +65,10 @@ class Commit(NamedTuple):
     name: str
     files: tuple[DataFile, ...]
     replaces: frozenset[str] = frozenset()
+
+
+_commits: dict[tuple[str, str], Commit] = {}
+"""By address and name of the file, what was read: a commit never changes, and each chunk needs all."""
 
 
 class Contents:
@@ -127,25 +144,59 @@ class Store:
         """A path in the store with what an engine needs to find the file system."""
         return self.full(path) if self.is_local else str(self.files.unstrip_protocol(self.full(path)))
 
+    def asked(self, question: Callable[[], Answer]) -> Answer:
+        """The answer to a question about the store, which is asked again if the store is away. Raises StoreUnavailable
+        if it stays away, and FileNotFoundError and UndwarfError as the question does."""
+        if self.is_local:
+            return question()
+        for pause in (*_PAUSES, None):
+            try:
+                return question()
+            except (FileNotFoundError, UndwarfError):
+                raise
+            except Exception as error:  # noqa: BLE001  # each file system has errors of its own
+                # Who has no right, or says not who it is, gets no other answer later.
+                refused = isinstance(error, PermissionError) or "Credential" in type(error).__name__
+                if refused or pause is None:
+                    why = f"{type(error).__name__}: {error}"
+                    raise StoreUnavailable(f"{self.address} {'refuses' if refused else 'is away'}", why) from None
+                time.sleep(pause)
+        raise AssertionError
+
     def open(self, path: str) -> Any:
-        """A file to read. Raises FileNotFoundError."""
+        """A file to read, for use within :meth:`asked`. Raises FileNotFoundError."""
         return open(self.full(path), "rb") if self.is_local else self.files.open(self.full(path), "rb")
 
     def read(self, path: str, most: int | None = None) -> bytes:
         """A file's bytes. Raises FileNotFoundError, and UnreadableInput beyond ``most`` bytes."""
-        with self.open(path) as file:
-            if most is None:
-                return bytes(file.read())
-            found = bytes(file.read(most + 1))
-        if len(found) > most:
+
+        def contents() -> bytes:
+            with self.open(path) as file:
+                return bytes(file.read() if most is None else file.read(most + 1))
+
+        found = self.asked(contents)
+        if most is not None and len(found) > most:
             raise UnreadableInput(f"cannot read {path} of {self.address}", f"it has more than {most:,} bytes")
         return found
+
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file to one of this machine. Raises FileNotFoundError."""
+
+        def copied() -> None:
+            with self.open(path) as file, open(target, "wb") as sink:
+                while piece := file.read(_PIECE):
+                    sink.write(piece)
+
+        self.asked(copied)
 
     def write(self, path: str, contents: bytes) -> None:
         """Write a file, which appears whole."""
         full = self.full(path)
         if not self.is_local:
-            self.files.pipe_file(full, contents)
+            try:
+                self.asked(lambda: self.files.pipe_file(full, contents))
+            except FileNotFoundError as error:
+                raise UsageError(f"cannot write to {self.address}", str(error), "create the bucket") from None
             return
         os.makedirs(os.path.dirname(full), exist_ok=True)
         draft = full + _DRAFT + secrets.token_hex(8)
@@ -176,7 +227,7 @@ class Store:
             return dict(sorted(files.items()))
         self.files.invalidate_cache()
         try:
-            found = self.files.find(self.full(folder), detail=True)
+            found = self.asked(lambda: self.files.find(self.full(folder), detail=True))
         except FileNotFoundError:
             return {}
         return {
@@ -188,13 +239,8 @@ class Store:
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files; those that are gone already do not matter."""
         for path in paths:
-            try:
-                if self.is_local:
-                    os.unlink(self.full(path))
-                else:
-                    self.files.rm_file(self.full(path))
-            except FileNotFoundError:
-                continue
+            with contextlib.suppress(FileNotFoundError):
+                self.asked(partial(os.unlink if self.is_local else self.files.rm_file, self.full(path)))
 
     def put(self, partition: Partition, contents: bytes, rows: int) -> DataFile:
         """Write a data file, which does not count before a commit lists it."""
@@ -239,6 +285,8 @@ class Store:
         raise UnreadableInput(f"cannot read {self.address}", "its commits keep disappearing", "try again")
 
     def _commit(self, name: str) -> Commit:
+        if (known := _commits.get((self.address, name))) is not None:
+            return known
         text = self.read(f"commits/{name}", self.limits.store_commit_bytes)
         try:
             document = json.loads(text)
@@ -256,7 +304,12 @@ class Store:
             raise UnreadableInput(f"cannot read {self.address}", f"the commit {name} is damaged: {error}") from None
         for file in files:
             partition_of(file.path)
-        return Commit(name.removesuffix(".json"), files, replaces)
+        commit = Commit(name.removesuffix(".json"), files, replaces)
+        if hashlib.blake2b(text, digest_size=16).hexdigest() == commit.name:
+            if len(_commits) >= self.limits.store_commits:
+                _commits.clear()
+            _commits[self.address, name] = commit
+        return commit
 
     def clean(self, grace: float) -> int:
         """Remove commits that were replaced ``grace`` seconds ago, and files that no commit lists and that are older;
