@@ -7,20 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.dask_cluster import TESTS, cluster, wait_until
 from tests.support.fleets import READING, RECORDINGS, files_of, take, write_host
 
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.fleet.compaction import compact
-from undwarf.fleet.engine import LocalWorkers, Lost, Outcome, Workers, run, workers
-from undwarf.fleet.ingest import Chunk, Taken, chunks, given, ingest_all, ingest_chunk
+from undwarf.fleet.engine import ATTEMPTS, DaskWorkers, LocalWorkers, Lost, Outcome, Workers, run, workers
+from undwarf.fleet.ingest import Chunk, Taken, chunks, given, incoming, ingest_all, ingest_chunk
 from undwarf.fleet.store import Store
 from undwarf.fleet.symbols import add
-
-TESTS = str(Path(__file__).parents[2])
 
 
 def squared(number: int) -> int:
@@ -121,6 +119,7 @@ def test_the_store_is_the_same_however_many_workers(
 
 CLIENT = """
 import sys
+from tests.support.dask_cluster import TESTS, cluster, wait_until
 from tests.support.fleets import READING
 from undwarf.fleet.engine import workers
 from undwarf.fleet.ingest import chunks, given, ingest_all
@@ -140,14 +139,6 @@ def children(pid: int) -> list[int]:
         with contextlib.suppress(OSError):
             found += [int(child) for child in (task / "children").read_text().split()]
     return found
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until something holds; fails if it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("victim", ["client", "worker"])
@@ -173,32 +164,6 @@ def test_kill_9_in_the_middle(
     assert finished(store, paths, LocalWorkers(0)) == expected
 
 
-@contextmanager
-def cluster(folder: Path, count: int) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """A scheduler of Dask with some workers, each a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    file = folder / "scheduler.json"
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(name: str, *options: str) -> None:
-        command = [sys.executable, "-m", f"distributed.cli.{name}", "--no-dashboard", "--scheduler-file", str(file)]
-        silent = subprocess.DEVNULL
-        started.append(subprocess.Popen([*command, *options], env=environment, stdout=silent, stderr=silent))
-
-    try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        for _worker in range(count):
-            start("dask_worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
-        deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        yield json.loads(file.read_text())["address"], started[1:]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
 def test_dask_workers_make_the_same_store_though_one_is_killed(
     tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
 ) -> None:
@@ -210,8 +175,8 @@ def test_dask_workers_make_the_same_store_though_one_is_killed(
 
         def done(ready: int, _all: int) -> None:
             if not killed and ready >= 2:
-                killed.append(processes[0].pid)
-                processes[0].kill()
+                killed.append(processes[1].pid)
+                processes[1].kill()
 
         taken = ingest_all(chunks(store, given(paths, {}), READING, 1), there, done)
         assert not [one for one in taken if one.problem]
@@ -219,3 +184,48 @@ def test_dask_workers_make_the_same_store_though_one_is_killed(
         compact(store, there, grace=0)
     assert killed
     assert files_of(store) == expected
+
+
+def counted(chunk: Chunk) -> list[Taken]:
+    """As :func:`killing`, and writes down how often."""
+    for source in chunk.sources:
+        if "deadly" in source.path:
+            with open(f"{source.path}.deaths", "a") as file:
+                file.write(".")
+    return killing(chunk)
+
+
+def test_a_recording_that_kills_is_set_aside_and_no_worker_of_dask_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path / "store"))
+    for name in ("one", "deadly", "two"):
+        data = Path(write_host(tmp_path / f"{name}.data", name)).read_bytes()
+        store.write(f"incoming/2026-11-28/{name}/1.data", data)
+        store.write(f"incoming/2026-11-28/{name}/1.data.json", b"{}")
+    monkeypatch.setattr("undwarf.fleet.ingest.ingest_chunk", counted)
+    monkeypatch.chdir(tmp_path)
+    os.makedirs("incoming/2026-11-28/deadly")
+    with cluster(tmp_path, 2) as (address, processes), workers(dask=address) as there:
+        taken = ingest_all(chunks(store, incoming(store), READING, 3), there)
+        assert [process.poll() for process in processes] == [None] * 3
+    assert [(one.path.split("/")[2], one.samples) for one in taken] == [("deadly", 0), ("one", 50), ("two", 50)]
+    assert "workers died with it 3 times" in taken[0].problem
+    assert (tmp_path / "incoming/2026-11-28/deadly/1.data.deaths").read_text() == "." * 2 * ATTEMPTS
+    assert not store.found("incoming")
+    assert "workers died" in json.loads(store.read("aside/2026-11-28/deadly/1.data.problem.json"))["problem"]
+
+
+def test_the_end_of_the_scheduler_ends_the_command(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path, 1) as (address, processes),
+        workers(dask=address) as there,
+        pytest.raises(UndwarfError, match="the scheduler is gone"),
+    ):
+        run(time.sleep, [0, 600], there, lambda _ready, _all: processes[0].kill())
+
+
+def test_a_scheduler_without_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.engine._WORKERS", 0.1)
+    with cluster(tmp_path, 0) as (address, _processes), pytest.raises(UsageError, match="has no workers"):
+        DaskWorkers(address)

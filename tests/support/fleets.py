@@ -88,3 +88,13 @@ def copied(folder: Path) -> list[str]:
     for path in copies:
         os.utime(path, (NOON, NOON))
     return copies
+
+
+def of_host(path: str, target: Path, host: str) -> str:
+    """A copy of one of RECORDINGS, of NOON, with another name of its host in the header."""
+    recorded = b"vm".ljust(24, b"\0")
+    contents = Path(path).read_bytes()
+    assert contents.count(recorded) == 1
+    target.write_bytes(contents.replace(recorded, host.encode().ljust(24, b"\0")))
+    os.utime(target, (NOON, NOON))
+    return str(target)

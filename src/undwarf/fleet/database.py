@@ -5,7 +5,7 @@ A recording that two commits hold, since two processes took it at once, counts i
 DuckDB's settings are locked before a query of the user runs: it reads the files of the tables, and nothing else.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from undwarf.errors import NothingUsable, UnreadableInput, UsageError
@@ -189,23 +189,6 @@ def connect(store: Store) -> "duckdb.DuckDBPyConnection":
     for setting in _LOCKED:
         connection.execute(setting)
     return connection
-
-
-def known_recordings(store: Store, wanted: Sequence[bytes], days: tuple[str, str] | None = None) -> set[bytes]:
-    """Those of some recordings that a store holds, of all days or of these (first and last)."""
-    files = store.contents().files("recordings", days)
-    if not files or not wanted:
-        return set()
-    connection = connect(store)
-    ids = ", ".join(map(_blob, sorted(set(wanted))))
-    paths = _texts(store.url(file.path) for file in files)
-    try:
-        query = f"SELECT DISTINCT id FROM read_parquet({paths}, hive_partitioning=false) WHERE id IN ({ids})"
-        return {row[0] for row in connection.execute(query).fetchall()}
-    except _duckdb().Error as error:
-        raise _damaged(store, error) from None
-    finally:
-        connection.close()
 
 
 def repeated_recordings(

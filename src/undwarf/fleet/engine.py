@@ -104,6 +104,11 @@ class DaskWorkers:
         security = None
         if certificates is not None:
             authority, own, key = certificates
+            for path in certificates:
+                try:
+                    open(path, "rb").close()
+                except OSError as error:
+                    raise UsageError(f"cannot read {path}", error.strerror or "", "--tls CA CERT KEY") from None
             security = distributed.Security(
                 tls_ca_file=authority, tls_client_cert=own, tls_client_key=key, require_encryption=True
             )

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.columns import parquet
-from undwarf.fleet.database import known_recordings
 from undwarf.fleet.engine import Lost, Workers, run
+from undwarf.fleet.known_recordings import known_recordings
 from undwarf.fleet.labels import MOST_JSON, Shipped, shipped
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
@@ -31,6 +31,9 @@ from undwarf.limits import DEFAULT
 CHUNK = 32
 """Recordings of a chunk; more make fewer files, and more work is lost with a worker."""
 CHUNK_BYTES = 256 << 20
+CHUNKS = 16
+"""Into so many fewer recordings are put, so that several workers have work until the end. A chunk costs 15 ms of its
+own."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
 INCOMING = "incoming"
@@ -93,13 +96,17 @@ def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Sour
     return sources
 
 
-def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int = CHUNK) -> list[Chunk]:
-    """The sources in chunks, which depend on nothing but the sources."""
+def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int | None = None) -> list[Chunk]:
+    """The sources in chunks, which depend on nothing but the sources; ``size``: most recordings of one."""
+    chosen = sorted(set(sources))
+    most = size or min(CHUNK, -(-len(chosen) // CHUNKS))
+    # Half of a recording more is let in: else each chunk would have one less.
+    most_bytes = min(CHUNK_BYTES, sum(source.size for source in chosen) // CHUNKS) if size is None else CHUNK_BYTES
     made: list[Chunk] = []
     group: list[Source] = []
     held = 0
-    for source in sorted(set(sources)):
-        if group and (len(group) >= size or held + source.size > CHUNK_BYTES):
+    for source in chosen:
+        if group and (len(group) >= most or held + source.size // 2 > most_bytes):
             made.append(Chunk(store, tuple(group), reading))
             group, held = [], 0
         group.append(source)

@@ -8,7 +8,7 @@ DuckDB computes with times that name their zone only if it can load an extension
 
 import re
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -53,6 +53,7 @@ def encoded(service: str) -> str:
     return "%2E" + text[1:] if not text.strip(".") else text
 
 
+@lru_cache(1 << 16)
 def partition_of(path: str) -> Partition:
     """The partition of a file by its path in the store. Raises UnreadableInput for a path that no file of a store has,
     such as one that leaves it."""

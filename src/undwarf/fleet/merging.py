@@ -30,10 +30,15 @@ _KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "sy
 def read_table(name: str, contents: bytes, limits: Limits = DEFAULT) -> "pyarrow.Table":
     """The rows of a file. Raises UnreadableInput if it has other columns than the layout, or too much in them: a few
     bytes may stand for any number of equal values."""
+    return read_columns(name, arrow().BufferReader(contents), schema(name).names, limits)
+
+
+def read_columns(name: str, source: Any, columns: Sequence[str], limits: Limits = DEFAULT) -> "pyarrow.Table":
+    """Some columns of a file that is open. Raises UnreadableInput as :func:`read_table` does."""
     pa = arrow()
-    kinds = schema(name)
+    kinds = pa.schema([schema(name).field(column) for column in columns])
     try:
-        file = pa.parquet.ParquetFile(pa.BufferReader(contents))
+        file = pa.parquet.ParquetFile(source)
         about = file.metadata
         groups = [about.row_group(number) for number in range(about.num_row_groups)]
         values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
@@ -41,7 +46,7 @@ def read_table(name: str, contents: bytes, limits: Limits = DEFAULT) -> "pyarrow
         if values > limits.store_values or size > 16 * limits.store_values:
             why = f"a file of {name} has more than {limits.store_values:,} values"
             raise UnreadableInput("the store is damaged", why, "raise the limit if it is genuine")
-        found = file.read()
+        found = file.read(list(columns))
         # Readers may know dictionaries as plain texts, and the other way round.
         return pa.table([found[field.name].cast(field.type) for field in kinds], schema=kinds)
     except (pa.ArrowException, KeyError, OSError) as error:
