@@ -22,6 +22,8 @@ FAN_IN = 64
 """Files that one merge reads."""
 ROWS = 2 << 20
 """Samples of a partition above which it has several files."""
+PARTS = 1 << 12
+"""Files of a partition, at most: what a commit says about rows is not known to be true."""
 GRACE = 3600.0
 """Seconds for which replaced files stay, for readers that have begun to read them."""
 
@@ -63,7 +65,7 @@ def merge(work: Merge) -> DataFile:
     name = work.partition.table
     tables = []
     for file in work.files:
-        rows = read_table(name, work.store.read(file.path), work.store.limits)
+        rows = read_table(name, work.store.read(file.path), work.store.limits, file.rows)
         without = [recording for path, recording in work.without if path == file.path]
         tables.append(merged(name, [rows], without) if without else rows)
     rows = merged(name, tables)
@@ -72,8 +74,8 @@ def merge(work: Merge) -> DataFile:
 
 def split(work: Split) -> list[DataFile]:
     """Write the files of a split, one for each part."""
-    name = work.partition.table
-    rows = merged(name, [read_table(name, work.store.read(work.file.path), work.store.limits)], work.without)
+    name, file = work.partition.table, work.file
+    rows = merged(name, [read_table(name, work.store.read(file.path), work.store.limits, file.rows)], work.without)
     parts = [of_hosts(rows, part, work.parts) for part in range(work.parts)]
     return [work.store.put(work.partition, parquet(name, part), part.num_rows) for part in parts]
 
@@ -180,4 +182,4 @@ def _outcomes(outcomes: "Sequence[Outcome[Work, Made]]") -> "list[tuple[Work, Ma
 def _parts(where: Partition, files: Sequence[DataFile]) -> int:
     """How many files a partition gets: a power of two, by its number of samples."""
     rows = sum(file.rows for file in files) if where.table == "samples" else 0
-    return 1 << max(0, -(-rows // ROWS) - 1).bit_length()
+    return min(PARTS, 1 << max(0, -(-rows // ROWS) - 1).bit_length())

@@ -6,13 +6,15 @@ they come again. Two that take the same recording at once are harmless too: read
 (:mod:`undwarf.fleet.database`).
 """
 
+import errno
 import hashlib
 import json
 import os
 import re
+import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +40,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
 INCOMING = "incoming"
 ASIDE = "aside"
+_OF_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
 _DAY = re.compile(r"incoming/(\d{4}-\d\d-\d\d)/")
 
 
@@ -148,6 +151,7 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             except StoreUnavailable:
                 raise
             except (UndwarfError, OSError, ValueError) as error:
+                _check_machine(error)
                 taken.append(_refused(store, source, error))
                 continue
             opened.append((source, path, recording_id(digest), about, written))
@@ -160,6 +164,7 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             try:
                 made, samples = _made(path, recording, source.size, about, written, chunk.reading, folder)
             except Exception as error:  # noqa: BLE001  # one recording that nobody foresaw must not end the others
+                _check_machine(error)
                 taken.append(_refused(store, source, error))
                 continue
             present.add(recording)
@@ -176,6 +181,13 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             for path in _both(source.path)
         )
     return sorted(taken)
+
+
+def _check_machine(error: Exception) -> None:
+    """Raise UndwarfError for an error of this machine, which says nothing about a recording."""
+    if isinstance(error, OSError) and error.errno in _OF_MACHINE:
+        what = f"{socket.gethostname()} cannot take recordings"
+        raise UndwarfError(what, error.strerror or "", "see whether its disk is full, and run the command again")
 
 
 def _days(sources: Sequence[Source]) -> tuple[str, str] | None:
@@ -299,17 +311,10 @@ def set_aside(store: Store, path: str, problem: str) -> None:
     target = ASIDE + path.removeprefix(INCOMING)
     store.write(target + ".problem.json", json.dumps({"problem": problem[:2000]}).encode())
     for one in _both(path):
-        with _may_be_gone():
+        # It may be gone, or be a link, which stays.
+        with suppress(FileNotFoundError, UnreadableInput):
             store.write(ASIDE + one.removeprefix(INCOMING), store.read(one))
             store.remove([one])
-
-
-@contextmanager
-def _may_be_gone() -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        return
 
 
 def given(paths: Sequence[str], labels: dict[str, str]) -> list[Source]:

@@ -24,7 +24,7 @@ PARTITIONED = ("samples", "stacks", "frames", "images", "types", "recordings")
 """Tables with a folder for each day, and in it for each service."""
 TABLES = (*PARTITIONED, "symbols")
 _PATH = re.compile(
-    r"(?P<table>[a-z]+)(?:/day=(?P<day>\d{4}-\d\d-\d\d)/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
+    r"(?P<table>[a-z]+)(?:/day=(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
 )
 COMMIT = re.compile(r"[0-9a-f]{32}\.json")
 """Names of files in ``commits``."""
@@ -61,7 +61,8 @@ def partition_of(path: str) -> Partition:
     if found is not None:
         table, day, service = found["table"], found["day"] or "", unquote(found["service"] or "")
         partition = Partition(table, day, service)
-        if table in TABLES and (table in PARTITIONED) == bool(day) and partition.path(found["name"]) == path:
+        of_layout = table in TABLES and (table in PARTITIONED) == bool(day)
+        if of_layout and path.isascii() and partition.path(found["name"]) == path:
             return partition
     raise UnreadableInput("the store is damaged", f"{path[:200]!r} is no name of a file of a store")
 

@@ -12,17 +12,16 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
+from undwarf.fleet.confined_folder import DRAFT, ConfinedFolder
 from undwarf.fleet.layout import COMMIT, FORMAT, TABLES, VERSION, Partition, partition_of
 from undwarf.limits import DEFAULT, Limits
 
-_DRAFT = ".draft-"
 _TRIES = 5
 """Readings of the commits before giving up: whoever replaces one while it is read does so once."""
 _PAUSES = (0.5, 1, 2, 4, 8, 16)
@@ -123,6 +122,7 @@ class Store:
         """The file system of fsspec, None if it is this machine's."""
         if self.is_local:
             self.root = os.path.abspath(address.removeprefix("file://"))
+            self._folder = ConfinedFolder(self.root)
             return
         try:
             import fsspec
@@ -134,15 +134,21 @@ class Store:
             raise UsageError(f"{address} is no store", str(error), "name a folder, or an address as s3://...") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.address, self.limits)
+        # Others may work in another folder.
+        return Store, (self.root if self.is_local else self.address, self.limits)
 
     def full(self, path: str) -> str:
         """A path in the store as its file system names it."""
         return f"{self.root}/{path}"
 
     def url(self, path: str) -> str:
-        """A path in the store with what an engine needs to find the file system."""
-        return self.full(path) if self.is_local else str(self.files.unstrip_protocol(self.full(path)))
+        """A path in the store with what an engine needs to find the file system. Raises UnreadableInput for one that a
+        link is on, which the engine would follow."""
+        if not self.is_local:
+            return str(self.files.unstrip_protocol(self.full(path)))
+        with contextlib.suppress(FileNotFoundError):
+            self._folder.open(path).close()
+        return self.full(path)
 
     def asked(self, question: Callable[[], Answer]) -> Answer:
         """The answer to a question about the store, which is asked again if the store is away. Raises StoreUnavailable
@@ -165,7 +171,7 @@ class Store:
 
     def open(self, path: str) -> Any:
         """A file to read, for use within :meth:`asked`. Raises FileNotFoundError."""
-        return open(self.full(path), "rb") if self.is_local else self.files.open(self.full(path), "rb")
+        return self._folder.open(path) if self.is_local else self.files.open(self.full(path), "rb")
 
     def read(self, path: str, most: int | None = None) -> bytes:
         """A file's bytes. Raises FileNotFoundError, and UnreadableInput beyond ``most`` bytes."""
@@ -191,40 +197,22 @@ class Store:
 
     def write(self, path: str, contents: bytes) -> None:
         """Write a file, which appears whole."""
-        full = self.full(path)
-        if not self.is_local:
-            try:
-                self.asked(lambda: self.files.pipe_file(full, contents))
-            except FileNotFoundError as error:
-                raise UsageError(f"cannot write to {self.address}", str(error), "create the bucket") from None
+        if self.is_local:
+            self._folder.write(path, contents)
             return
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        draft = full + _DRAFT + secrets.token_hex(8)
+        full = self.full(path)
         try:
-            with open(draft, "xb") as file:
-                file.write(contents)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, full)
-        except BaseException:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            raise
+            self.asked(lambda: self.files.pipe_file(full, contents))
+        except FileNotFoundError as error:
+            raise UsageError(f"cannot write to {self.address}", str(error), "create the bucket") from None
 
     def found(self, folder: str) -> dict[str, Found]:
         """All files below a folder, by their path in the store; none if there is no such folder."""
         now = time.time()
         start = len(self.root) + 1
         if self.is_local:
-            files = {}
-            for parent, _folders, names in os.walk(self.full(folder)):
-                for name in names:
-                    try:
-                        about = os.stat(os.path.join(parent, name))
-                    except FileNotFoundError:
-                        continue
-                    files[os.path.join(parent, name)[start:]] = Found(about.st_size, now - about.st_mtime)
-            return dict(sorted(files.items()))
+            local = self._folder.files(folder)
+            return dict(sorted((path, Found(about.st_size, now - about.st_mtime)) for path, about in local))
         self.files.invalidate_cache()
         try:
             found = self.asked(lambda: self.files.find(self.full(folder), detail=True))
@@ -240,7 +228,10 @@ class Store:
         """Remove files; those that are gone already do not matter."""
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                self.asked(partial(os.unlink if self.is_local else self.files.rm_file, self.full(path)))
+                if self.is_local:
+                    self._folder.remove(path)
+                else:
+                    self.asked(partial(self.files.rm_file, self.full(path)))
 
     def put(self, partition: Partition, contents: bytes, rows: int) -> DataFile:
         """Write a data file, which does not count before a commit lists it."""
@@ -300,10 +291,12 @@ class Store:
                 DataFile(str(file["path"]), int(file["rows"]), int(file["size"])) for file in document["files"]
             )
             replaces = frozenset(map(str, document["replaces"]))
-        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            for file in files:
+                partition_of(file.path)
+                if not (0 <= file.rows <= self.limits.store_values and 0 <= file.size < 1 << 48):
+                    raise ValueError("a file has more rows than may be read")
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             raise UnreadableInput(f"cannot read {self.address}", f"the commit {name} is damaged: {error}") from None
-        for file in files:
-            partition_of(file.path)
         commit = Commit(name.removesuffix(".json"), files, replaces)
         if hashlib.blake2b(text, digest_size=16).hexdigest() == commit.name:
             if len(_commits) >= self.limits.store_commits:
@@ -323,7 +316,7 @@ class Store:
             path
             for folder in (*TABLES, "commits")
             for path, one in self.found(folder).items()
-            if path not in listed and (_DRAFT in path or folder != "commits")
+            if path not in listed and (DRAFT in path or folder != "commits")
             if one.age >= grace or path in contents.listed
         ]
         self.remove(left)
