@@ -94,7 +94,7 @@ class Database:
     def _execute(self, statement: str) -> None:
         try:
             self.connection.execute(statement)
-        except _duckdb().Error as error:
+        except (_duckdb().Error, RuntimeError) as error:
             raise _damaged(self.store, error) from None
 
     def _scan(self, name: str) -> str:
@@ -157,7 +157,8 @@ class Database:
         try:
             relation = self.connection.sql(query)
             return relation.to_arrow_table() if relation is not None else None
-        except engine.Error as error:
+        except (engine.Error, RuntimeError) as error:
+            # RuntimeError: a message of DuckDB's with what is no text.
             raise _damaged(self.store, error) from None
 
     def result(self, query: str) -> Result:
@@ -204,7 +205,7 @@ def repeated_recordings(
     query = f"SELECT id, list(filename) FROM {source} GROUP BY id HAVING count(*) > 1 ORDER BY id"
     try:
         rows = own.execute(query).fetchall()
-    except _duckdb().Error as error:
+    except (_duckdb().Error, RuntimeError) as error:
         raise _damaged(store, error) from None
     finally:
         if connection is None:
