@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,3 +230,42 @@ def test_a_scheduler_without_workers_is_an_error(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("undwarf.fleet.engine._WORKERS", 0.1)
     with cluster(tmp_path, 0) as (address, _processes), pytest.raises(UsageError, match="has no workers"):
         DaskWorkers(address)
+
+
+def may_hide_folders() -> bool:
+    command = ["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return shutil.which("unshare") is not None and not subprocess.run(command, capture_output=True).returncode
+
+
+@pytest.mark.skipif(not may_hide_folders(), reason="folders cannot be hidden from processes")
+def test_only_workers_that_see_the_files_get_work(
+    tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "recordings").mkdir(parents=True)
+    store = Store(str(shared / "store"))
+    paths = [shutil.copy2(path, shared / "recordings") for path in undisturbed[0]]
+    work = chunks(store, given(paths, {}), READING, 1)
+    with cluster(tmp_path, 1, blind=shared) as (address, processes), workers(dask=address) as there:
+        assert isinstance(there, DaskWorkers)
+        there._client.wait_for_workers(2)
+        assert not [one for one in ingest_all(work, there) if one.problem]
+        add(store, there, READING)
+        compact(store, there, grace=0)
+        assert files_of(store) == undisturbed[1]
+        processes[1].kill()
+        wait_until(lambda: len(there._client.nthreads()) == 1)
+        with pytest.raises(UsageError, match=f"no worker sees {shared}"):
+            compact(store, there, grace=0)
+    assert not any(".draft-" in path for path in store.found(""))
+
+
+def test_the_end_of_all_workers_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.engine._LOOK", 0.2)
+    monkeypatch.setattr("undwarf.fleet.engine._GONE", 0.5)
+    with (
+        cluster(tmp_path, 1) as (address, processes),
+        workers(dask=address) as there,
+        pytest.raises(UndwarfError, match="all workers are gone"),
+    ):
+        run(time.sleep, [0, 600], there, lambda _ready, _all: processes[1].kill())

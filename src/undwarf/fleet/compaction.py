@@ -90,6 +90,7 @@ def compact(
 ) -> Compacted:
     """Make one file of each partition, without days before ``first_day``, and remove what was replaced ``grace``
     seconds ago. Raises UndwarfError if a partition cannot be merged: nothing is changed then."""
+    workers.reach(store)
     contents = store.contents()
     before = [file for files in contents.partitions.values() for file in files]
     dropped = sorted({where.day for where in contents.partitions if where.day and where.day < first_day})

@@ -5,18 +5,22 @@ a worker may die after it has done its work, so they must do no harm when they a
 """
 
 import os
+import secrets
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from undwarf import __version__
 from undwarf.errors import UndwarfError, UsageError
+from undwarf.fleet.confined_folder import DRAFT
 from undwarf.fleet.processes import Died, Processes
-from undwarf.fleet.store import INSTALL, StoreUnavailable
+from undwarf.fleet.store import INSTALL, Store, StoreUnavailable
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,6 +31,9 @@ ATTEMPTS = 3
 """How often an input is given to a worker before it counts as what kills them."""
 _REACHED, _WORKERS = 10, 30
 """Seconds in which a scheduler must answer, and have a worker."""
+_LOOK, _GONE = 5.0, 120
+"""Seconds without news after which workers are looked for, and without workers after which they are given up."""
+_AGAIN = "run the command again: what is done is not done again"
 
 
 class Lost(Exception):
@@ -44,11 +51,18 @@ class Outcome(NamedTuple, Generic[Given, Made]):
 class Workers(Protocol):
     """Where functions are run."""
 
+    def reach(self, store: Store, paths: Collection[str] = ()) -> None:
+        """Use only workers that see the store and these paths, if they are of this machine. Raises UsageError if none
+        does."""
+
     def executor(self) -> Executor:
         """An executor with all workers that are alive."""
 
     def is_broken(self, error: BaseException) -> bool:
         """Whether an error means that a worker died."""
+
+    def look(self) -> None:
+        """Raise UndwarfError if there have been no workers for long."""
 
     def close(self) -> None:
         """End the workers that were started here."""
@@ -61,6 +75,9 @@ class LocalWorkers:
         count = (len(os.sched_getaffinity(0)) or 1) if count is None else count
         self._executor = Processes(count) if count else _Here()
 
+    def reach(self, store: Store, paths: Collection[str] = ()) -> None:
+        """See :class:`Workers`."""
+
     def executor(self) -> Executor:
         """See :class:`Workers`."""
         return self._executor
@@ -68,6 +85,9 @@ class LocalWorkers:
     def is_broken(self, error: BaseException) -> bool:
         """See :class:`Workers`."""
         return isinstance(error, Died)
+
+    def look(self) -> None:
+        """See :class:`Workers`."""
 
     def close(self) -> None:
         """See :class:`Workers`."""
@@ -116,6 +136,8 @@ class DaskWorkers:
             self._client: Client = distributed.Client(address, security=security, timeout=f"{_REACHED}s")
         except (OSError, ValueError, TimeoutError, TypeError, RuntimeError) as error:
             raise UsageError(f"cannot reach the scheduler at {address}", str(error), "dask scheduler") from None
+        self._able: list[str] | None = None
+        self._seen = time.monotonic()
         try:
             self._client.wait_for_workers(1, timeout=_WORKERS)
         except TimeoutError:
@@ -124,17 +146,62 @@ class DaskWorkers:
                 f"the scheduler at {address} has no workers", f"none came within {_WORKERS} s", f"dask worker {address}"
             ) from None
 
+    def reach(self, store: Store, paths: Collection[str] = ()) -> None:
+        """See :class:`Workers`."""
+        wanted = sorted(map(os.path.abspath, paths))
+        if not store.is_local:
+            self._choose(wanted)
+            return
+        # Another folder may be at the same path elsewhere.
+        probe = f"commits/{DRAFT}{secrets.token_hex(8)}"
+        store.write(probe, b"")
+        try:
+            self._choose([*wanted, store.full(probe)])
+        finally:
+            store.remove([probe])
+
+    def _choose(self, paths: list[str]) -> None:
+        try:
+            answers = self._client.run(lacking, paths)
+        except ImportError as error:
+            raise UsageError("the workers have no undwarf", str(error), INSTALL) from None
+        if others := {version for version, _missing in answers.values() if version != __version__}:
+            raise UsageError(f"workers have undwarf {', '.join(sorted(others))}", f"this is {__version__}")
+        able = [worker for worker, (_version, missing) in answers.items() if not missing]
+        if not able:
+            _version, missing = next(iter(answers.values()))
+            what = os.path.dirname(missing[0]) if DRAFT in missing[0] else missing[0]
+            raise UsageError(f"no worker sees {what}", "", "use a folder that all share, or an address as s3://bucket")
+        # Those that come later may work too, unless some cannot.
+        self._able = able if len(able) < len(answers) else None
+
     def executor(self) -> Executor:
         """See :class:`Workers`."""
-        return _Apart(self._client.get_executor(pure=False))
+        chosen: dict[str, Any] = {} if self._able is None else {"workers": self._able}
+        return _Apart(self._client.get_executor(pure=False, **chosen))
 
     def is_broken(self, error: BaseException) -> bool:
         """See :class:`Workers`."""
         return isinstance(error, Died | self._distributed.KilledWorker)
 
+    def look(self) -> None:
+        """See :class:`Workers`."""
+        alive: Collection[str] = ()
+        with suppress(OSError, TimeoutError):
+            alive = self._client.nthreads()
+        if any(self._able is None or worker in self._able for worker in alive):
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > _GONE:
+            raise UndwarfError("all workers are gone", f"none came within {_GONE} s", _AGAIN)
+
     def close(self) -> None:
         """See :class:`Workers`."""
         self._client.close()
+
+
+def lacking(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """(the version of undwarf, those of the paths that are not there), of a worker."""
+    return __version__, [path for path in paths if not os.path.exists(path)]
 
 
 class _Apart(Executor):
@@ -199,10 +266,14 @@ def run(
             # What runs in this process has ended when it is given.
             while waiting and ended.empty():
                 give(waiting.popleft())
-            one, future = ended.get()
+            try:
+                one, future = ended.get(timeout=_LOOK)
+            except Empty:
+                where.look()
+                continue
             del begun[one]
             if future.cancelled():
-                raise UndwarfError("the scheduler is gone", "", "run the command again: what is done is not done again")
+                raise UndwarfError("the scheduler is gone", "", _AGAIN)
             error = future.exception()
             if error is not None and where.is_broken(error):
                 if attempts[one] < ATTEMPTS:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,16 @@ class Reading(NamedTuple):
     unwind: str = "auto"
     cache: bool = True
 
+    def absolute(self) -> "Reading":
+        """The same for who works in another folder."""
+        whole = [os.path.abspath(path) if path else None for path in (self.symfs, self.kallsyms, self.vmlinux)]
+        folders = tuple(map(os.path.abspath, self.debug_dirs))
+        return self._replace(symfs=whole[0], debug_dirs=folders, kallsyms=whole[1], vmlinux=whole[2])
+
+    def paths(self) -> list[str]:
+        """Those that are named."""
+        return [path for path in (self.symfs, *self.debug_dirs, self.kallsyms, self.vmlinux) if path]
+
 
 class Chunk(NamedTuple):
     """The work of one run of :func:`ingest_chunk`."""
@@ -102,6 +113,7 @@ def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Sour
 def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int | None = None) -> list[Chunk]:
     """The sources in chunks, which depend on nothing but the sources; ``size``: most recordings of one."""
     chosen = sorted(set(sources))
+    reading = reading.absolute()
     most = size or min(CHUNK, -(-len(chosen) // CHUNKS))
     # Half of a recording more is let in: else each chunk would have one less.
     most_bytes = min(CHUNK_BYTES, sum(source.size for source in chosen) // CHUNKS) if size is None else CHUNK_BYTES
@@ -124,6 +136,11 @@ def ingest_all(work: Sequence[Chunk], workers: Workers, done: Callable[[int, int
     one that cannot be read. Raises UndwarfError if the store cannot be used."""
     taken: list[Taken] = []
     alone: list[Chunk] = []
+    if work:
+        folders = {
+            os.path.dirname(one.path): one.path for one in chain(*(chunk.sources for chunk in work)) if not one.in_store
+        }
+        workers.reach(work[0].store, [*folders.values(), *work[0].reading.paths()])
     for outcome in run(ingest_chunk, work, workers, done):
         if outcome.made is not None:
             taken += outcome.made
