@@ -97,16 +97,16 @@ class Taken(NamedTuple):
 
 
 def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Source]:
-    """The recordings that agents have shipped: those whose JSON file is there."""
+    """The recordings that agents have shipped: those whose JSON file is there. Of one that was taken by a process which
+    then died that is all there may be left."""
     added = tuple(sorted((labels or {}).items()))
     found = store.found(INCOMING)
     sources = []
     for path in sorted(path for path in found if path.endswith(".json")):
         recording = path.removesuffix(".json")
-        for candidate in (recording, recording + ".data.zst", recording + ".data"):
-            if candidate in found:
-                sources.append(Source(candidate, found[candidate].size, True, added))
-                break
+        names = (recording, recording + ".data.zst", recording + ".data")
+        name = next((name for name in names if name in found), recording)
+        sources.append(Source(name, found[name].size if name in found else 0, True, added))
     return sources
 
 
@@ -167,6 +167,11 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
                 path, digest, about, written = _fetched(store, source, folder)
             except StoreUnavailable:
                 raise
+            except FileNotFoundError as error:
+                # Who takes a recording removes it after its commit, and may die before it says so.
+                gone = Taken(source.path, size=source.size, known=True)
+                taken.append(gone if source.in_store else _refused(store, source, error))
+                continue
             except (UndwarfError, OSError, ValueError) as error:
                 _check_machine(error)
                 taken.append(_refused(store, source, error))
@@ -259,7 +264,8 @@ def _put(store: Store, partition: Partition, tables: list[Any]) -> DataFile:
 
 
 def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shipped, float]:
-    """(the path of the recording on this machine, its SHA-256, its labels, when it was written)."""
+    """(the path of the recording on this machine, its SHA-256, its labels, when it was written). Raises
+    FileNotFoundError if it is gone."""
     about = Shipped({})
     if source.in_store:
         about = shipped(_labels_of(store, source.path), source.path)
@@ -289,6 +295,7 @@ def _labels_of(store: Store, path: str) -> bytes:
             return store.read(labels, MOST_JSON)
         except FileNotFoundError:
             continue
+    store.asked(lambda: store.open(path)).close()
     raise UnreadableInput(f"cannot read {path}", "its labels are gone")
 
 
@@ -331,6 +338,8 @@ def set_aside(store: Store, path: str, problem: str) -> None:
         # It may be gone, or be a link, which stays.
         with suppress(FileNotFoundError, UnreadableInput):
             store.write(ASIDE + one.removeprefix(INCOMING), store.read(one))
+    for one in _both(path):
+        with suppress(UnreadableInput):
             store.remove([one])
 
 
