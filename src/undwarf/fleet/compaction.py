@@ -6,7 +6,7 @@ more memory than that needs. Readers see the old files or the new ones: one comm
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import parquet
@@ -63,12 +63,13 @@ class Compacted(NamedTuple):
 def merge(work: Merge) -> DataFile:
     """Write the file of a merge."""
     name = work.partition.table
-    tables = []
-    for file in work.files:
+
+    def read(file: DataFile) -> Any:
         rows = read_table(name, work.store.read(file.path), work.store.limits, file.rows)
         without = [recording for path, recording in work.without if path == file.path]
-        tables.append(merged(name, [rows], without) if without else rows)
-    rows = merged(name, tables)
+        return merged(name, [rows], without) if without else rows
+
+    rows = merged(name, work.store.each(read, work.files))
     return work.store.put(work.partition, parquet(name, rows), rows.num_rows)
 
 
@@ -77,7 +78,7 @@ def split(work: Split) -> list[DataFile]:
     name, file = work.partition.table, work.file
     rows = merged(name, [read_table(name, work.store.read(file.path), work.store.limits, file.rows)], work.without)
     parts = [of_hosts(rows, part, work.parts) for part in range(work.parts)]
-    return [work.store.put(work.partition, parquet(name, part), part.num_rows) for part in parts]
+    return work.store.each(lambda part: work.store.put(work.partition, parquet(name, part), part.num_rows), parts)
 
 
 def compact(

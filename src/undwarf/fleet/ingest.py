@@ -162,21 +162,18 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
     parts: dict[Partition, list[Any]] = {}
     opened: list[tuple[Source, str, bytes, Shipped, float]] = []
     with tempfile.TemporaryDirectory(prefix="undwarf-") as folder:
-        for source in chunk.sources:
-            try:
-                path, digest, about, written = _fetched(store, source, folder)
-            except StoreUnavailable:
-                raise
-            except FileNotFoundError as error:
+        for source, found in zip(
+            chunk.sources, store.each(lambda one: _tried(store, one, folder), chunk.sources), strict=True
+        ):
+            if isinstance(found, FileNotFoundError) and source.in_store:
                 # Who takes a recording removes it after its commit, and may die before it says so.
-                gone = Taken(source.path, size=source.size, known=True)
-                taken.append(gone if source.in_store else _refused(store, source, error))
-                continue
-            except (UndwarfError, OSError, ValueError) as error:
-                _check_machine(error)
-                taken.append(_refused(store, source, error))
-                continue
-            opened.append((source, path, recording_id(digest), about, written))
+                taken.append(Taken(source.path, size=source.size, known=True))
+            elif isinstance(found, Exception):
+                _check_machine(found)
+                taken.append(_refused(store, source, found))
+            else:
+                path, digest, about, written = found
+                opened.append((source, path, recording_id(digest), about, written))
         recordings = [recording for _source, _path, recording, _about, _written in opened]
         present = known_recordings(store, recordings, _days(chunk.sources))
         for source, path, recording, about, written in sorted(opened, key=lambda one: one[2]):
@@ -193,7 +190,7 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             for partition, rows in made:
                 parts.setdefault(partition, []).append(rows)
             taken.append(Taken(source.path, samples, source.size))
-        files = [_put(store, partition, parts[partition]) for partition in sorted(parts)]
+        files = store.each(lambda partition: _put(store, partition, parts[partition]), sorted(parts))
         if files:
             store.commit(files)
         store.remove(
@@ -261,6 +258,16 @@ def _made(
 def _put(store: Store, partition: Partition, tables: list[Any]) -> DataFile:
     rows = merged(partition.table, tables)
     return store.put(partition, parquet(partition.table, rows), rows.num_rows)
+
+
+def _tried(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shipped, float] | Exception:
+    """A recording as :func:`_fetched` gives it, or why it cannot be read. Raises StoreUnavailable."""
+    try:
+        return _fetched(store, source, folder)
+    except StoreUnavailable:
+        raise
+    except (UndwarfError, OSError, ValueError) as error:
+        return error
 
 
 def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shipped, float]:

@@ -25,7 +25,7 @@ def known_recordings(store: Store, wanted: Sequence[bytes], days: tuple[str, str
     if not files or not wanted:
         return set()
     pa = arrow()
-    ids = pa.chunked_array([_ids_of(store, file.path) for file in files], pa.binary(16))
+    ids = pa.chunked_array(store.each(lambda file: _ids_of(store, file.path), files), pa.binary(16))
     while len(_ids) > len(files) and sum(map(len, _ids.values())) > _KEPT:
         _ids.popitem(last=False)
     chosen = pa.array(sorted(set(wanted)), pa.binary(16))

@@ -14,7 +14,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property, partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
@@ -27,7 +28,10 @@ _TRIES = 5
 _PAUSES = (0.5, 1, 2, 4, 8, 16)
 """Seconds before each further attempt; file systems of fsspec make some of their own within each."""
 _PIECE = 1 << 20
+_AT_ONCE = 10
+"""Requests to a store elsewhere: as many connections as botocore keeps."""
 INSTALL = "pip install 'undwarf[fleet]'"
+Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 
@@ -169,6 +173,15 @@ class Store:
                 time.sleep(pause)
         raise AssertionError
 
+    def each(self, function: Callable[[Asked], Answer], things: Iterable[Asked]) -> list[Answer]:
+        """What a function gives of each thing, in their order. Of a store elsewhere, whose every request is waited for,
+        it runs for some at once."""
+        listed = list(things)
+        if self.is_local or len(listed) < 2:
+            return [function(thing) for thing in listed]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(listed))) as pool:
+            return list(pool.map(function, listed))
+
     def open(self, path: str) -> Any:
         """A file to read, for use within :meth:`asked`. Raises FileNotFoundError."""
         return self._folder.open(path) if self.is_local else self.files.open(self.full(path), "rb")
@@ -226,12 +239,14 @@ class Store:
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files; those that are gone already do not matter."""
-        for path in paths:
-            with contextlib.suppress(FileNotFoundError):
-                if self.is_local:
-                    self._folder.remove(path)
-                else:
-                    self.asked(partial(self.files.rm_file, self.full(path)))
+        self.each(self._remove, paths)
+
+    def _remove(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if self.is_local:
+                self._folder.remove(path)
+            else:
+                self.asked(lambda: self.files.rm_file(self.full(path)))
 
     def put(self, partition: Partition, contents: bytes, rows: int) -> DataFile:
         """Write a data file, which does not count before a commit lists it."""
@@ -255,10 +270,8 @@ class Store:
         self.write(f"commits/{name}.json", text)
         return Commit(name, listed, frozenset(names))
 
-    def contents(self, known: dict[str, Commit] | None = None) -> Contents:
-        """What the store holds now. ``known``: commits by name that were read before; those that are read now are
-        added. Raises UnreadableInput for commits that are damaged or of another version."""
-        commits = known if known is not None else {}
+    def contents(self) -> Contents:
+        """What the store holds now. Raises UnreadableInput for commits that are damaged or of another version."""
         for _try in range(_TRIES):
             names = [path.rpartition("/")[2] for path in self.found("commits")]
             names = [name for name in names if COMMIT.fullmatch(name)]
@@ -266,10 +279,7 @@ class Store:
                 why = f"it has more than {self.limits.store_commits:,} commits"
                 raise UnreadableInput(f"cannot read {self.address}", why, f"undwarf fleet compact {self.address}")
             try:
-                for name in names:
-                    if name not in commits:
-                        commits[name] = self._commit(name)
-                return Contents([commits[name] for name in names])
+                return Contents(self.each(self._commit, names))
             except FileNotFoundError:
                 # Replaced, and removed, since the list was made.
                 continue
