@@ -9,6 +9,7 @@ import contextlib
 import gc
 import os
 import pickle
+import secrets
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NoReturn
 
 from undwarf.errors import UndwarfError
 
@@ -136,7 +137,8 @@ class _Process:
     """One process, with a folder for its temporary files that is gone after it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="undwarf-")
+        # It makes the folder, so that none is left if this process is killed meanwhile.
+        self._folder = os.path.join(tempfile.gettempdir(), f"undwarf-{secrets.token_hex(8)}")
         self._connection, theirs = Pipe()
         with theirs:
             program = f"from undwarf.fleet.processes import serve; serve({theirs.fileno()})"
@@ -183,7 +185,12 @@ def serve(descriptor: int) -> None:
     """Run functions that come through a pipe, until it ends: what a process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(descriptor)
-    sys.path[:], tempfile.tempdir = connection.recv()
+    try:
+        sys.path[:], folder = connection.recv()
+    except (EOFError, OSError):
+        _leave()
+    os.mkdir(folder, 0o700)
+    tempfile.tempdir = folder
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:
         file.write(_FIRST_TO_GO)
     gc.set_threshold(*_GC)
@@ -209,7 +216,7 @@ def _receive(connection: Connection, calls: "SimpleQueue[bytes]") -> None:
             _leave()
 
 
-def _leave() -> None:
+def _leave() -> NoReturn:
     if tempfile.tempdir is not None:
         shutil.rmtree(tempfile.tempdir, ignore_errors=True)
     os._exit(0)
