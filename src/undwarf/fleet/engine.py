@@ -137,7 +137,7 @@ class DaskWorkers:
         except (OSError, ValueError, TimeoutError, TypeError, RuntimeError) as error:
             raise UsageError(f"cannot reach the scheduler at {address}", str(error), "dask scheduler") from None
         self._able: list[str] | None = None
-        self._seen = time.monotonic()
+        self._gone: float | None = None
         try:
             self._client.wait_for_workers(1, timeout=_WORKERS)
         except TimeoutError:
@@ -189,9 +189,12 @@ class DaskWorkers:
         alive: Collection[str] = ()
         with suppress(OSError, TimeoutError):
             alive = self._client.nthreads()
+        now = time.monotonic()
         if any(self._able is None or worker in self._able for worker in alive):
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > _GONE:
+            self._gone = None
+        elif self._gone is None:
+            self._gone = now
+        elif now - self._gone > _GONE:
             raise UndwarfError("all workers are gone", f"none came within {_GONE} s", _AGAIN)
 
     def close(self) -> None:
