@@ -161,7 +161,7 @@ def undisturbed(recordings: list[str], tmp_path_factory: pytest.TempPathFactory)
     return found
 
 
-def finished(command: "subprocess.Popen[bytes]", seconds: float = 120) -> tuple[int, str]:
+def finished(command: "subprocess.Popen[bytes]", seconds: float = 300) -> tuple[int, str]:
     """(the exit code, what was said)."""
     out, err = command.communicate(timeout=seconds)
     return command.returncode, (out + err).decode()
