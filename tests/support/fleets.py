@@ -1,7 +1,6 @@
 """Stores of the shipped recordings, and recordings of several hosts that share code."""
 
 import os
-import shutil
 from array import array
 from pathlib import Path
 
@@ -79,15 +78,6 @@ def write_host(
             writer.sample(calls[0], 7, 7, start + number * 10**6, period=period, callchain=calls)
     os.utime(path, (NOON, NOON))
     return str(path)
-
-
-def copied(folder: Path) -> list[str]:
-    """Copies of RECORDINGS, of NOON too: those of a clone are of the day on which it was made."""
-    folder.mkdir()
-    copies = [shutil.copy(path, folder) for path in RECORDINGS]
-    for path in copies:
-        os.utime(path, (NOON, NOON))
-    return copies
 
 
 def of_host(path: str, target: Path, host: str) -> str:
