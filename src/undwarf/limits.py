@@ -163,6 +163,8 @@ class Limits(NamedTuple):
     """Commits of a fleet's store; `undwarf fleet compact` makes one of them."""
     store_commit_bytes: int = 64 << 20
     """Size of one of them; each file that it lists takes some 150 bytes."""
+    store_footer_bytes: int = 4 << 20
+    """Of a Parquet file of a fleet's store: its footer, which describes each column of each million rows."""
     store_memory: int = 4 << 30
     """Bytes of memory that DuckDB takes while it reads a store."""
     store_values: int = 1 << 29

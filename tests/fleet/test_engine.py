@@ -1,25 +1,25 @@
 """Workers that die, clients that die: the store is as if nothing had happened."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.dask_cluster import TESTS, cluster, wait_until
 from tests.support.fleets import READING, RECORDINGS, files_of, take, write_host
 
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.fleet.compaction import compact
-from undwarf.fleet.engine import LocalWorkers, Lost, Outcome, Workers, run, workers
-from undwarf.fleet.ingest import Chunk, Taken, chunks, given, ingest_all, ingest_chunk
+from undwarf.fleet.engine import ATTEMPTS, DaskWorkers, LocalWorkers, Lost, Outcome, Workers, run, workers
+from undwarf.fleet.ingest import Chunk, Taken, chunks, given, incoming, ingest_all, ingest_chunk
 from undwarf.fleet.store import Store
 from undwarf.fleet.symbols import add
-
-TESTS = str(Path(__file__).parents[2])
 
 
 def squared(number: int) -> int:
@@ -120,6 +120,7 @@ def test_the_store_is_the_same_however_many_workers(
 
 CLIENT = """
 import sys
+from tests.support.dask_cluster import TESTS, cluster, wait_until
 from tests.support.fleets import READING
 from undwarf.fleet.engine import workers
 from undwarf.fleet.ingest import chunks, given, ingest_all
@@ -133,7 +134,12 @@ if __name__ == "__main__":
 
 
 def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The children of all threads of a process."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
 
 
 @pytest.mark.parametrize("victim", ["client", "worker"])
@@ -150,43 +156,13 @@ def test_kill_9_in_the_middle(
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as client:
         assert client.stdout is not None
         client.stdout.readline()
-        deadline = time.monotonic() + 60
-        found: list[int] = []
-        while time.monotonic() < deadline and (len(store.found("commits")) < commits or len(found) < 3):
-            found = children(client.pid)
-            time.sleep(0.01)
-        assert len(found) >= 3, "two workers and what watches over their resources"
-        for pid in [client.pid] if victim == "client" else found[1:2]:
-            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: len(store.found("commits")) >= commits and len(children(client.pid)) == 2, 60)
+        found = children(client.pid)
+        os.kill(client.pid if victim == "client" else found[0], signal.SIGKILL)
         status = client.wait(timeout=120)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))
     assert status == (-signal.SIGKILL if victim == "client" else 0)
     assert finished(store, paths, LocalWorkers(0)) == expected
-
-
-@contextmanager
-def cluster(folder: Path, count: int) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """A scheduler of Dask with some workers, each a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    file = folder / "scheduler.json"
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(name: str, *options: str) -> None:
-        command = [sys.executable, "-m", f"distributed.cli.{name}", "--no-dashboard", "--scheduler-file", str(file)]
-        silent = subprocess.DEVNULL
-        started.append(subprocess.Popen([*command, *options], env=environment, stdout=silent, stderr=silent))
-
-    try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        for _worker in range(count):
-            start("dask_worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
-        deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        yield json.loads(file.read_text())["address"], started[1:]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
 
 
 def test_dask_workers_make_the_same_store_though_one_is_killed(
@@ -200,8 +176,8 @@ def test_dask_workers_make_the_same_store_though_one_is_killed(
 
         def done(ready: int, _all: int) -> None:
             if not killed and ready >= 2:
-                killed.append(processes[0].pid)
-                processes[0].kill()
+                killed.append(processes[1].pid)
+                processes[1].kill()
 
         taken = ingest_all(chunks(store, given(paths, {}), READING, 1), there, done)
         assert not [one for one in taken if one.problem]
@@ -209,3 +185,87 @@ def test_dask_workers_make_the_same_store_though_one_is_killed(
         compact(store, there, grace=0)
     assert killed
     assert files_of(store) == expected
+
+
+def counted(chunk: Chunk) -> list[Taken]:
+    """As :func:`killing`, and writes down how often."""
+    for source in chunk.sources:
+        if "deadly" in source.path:
+            with open(f"{source.path}.deaths", "a") as file:
+                file.write(".")
+    return killing(chunk)
+
+
+def test_a_recording_that_kills_is_set_aside_and_no_worker_of_dask_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(str(tmp_path / "store"))
+    for name in ("one", "deadly", "two"):
+        data = Path(write_host(tmp_path / f"{name}.data", name)).read_bytes()
+        store.write(f"incoming/2026-11-28/{name}/1.data", data)
+        store.write(f"incoming/2026-11-28/{name}/1.data.json", b"{}")
+    monkeypatch.setattr("undwarf.fleet.ingest.ingest_chunk", counted)
+    monkeypatch.chdir(tmp_path)
+    os.makedirs("incoming/2026-11-28/deadly")
+    with cluster(tmp_path, 2) as (address, processes), workers(dask=address) as there:
+        taken = ingest_all(chunks(store, incoming(store), READING, 3), there)
+        assert [process.poll() for process in processes] == [None] * 3
+    assert [(one.path.split("/")[2], one.samples) for one in taken] == [("deadly", 0), ("one", 50), ("two", 50)]
+    assert "workers died with it 3 times" in taken[0].problem
+    assert (tmp_path / "incoming/2026-11-28/deadly/1.data.deaths").read_text() == "." * 2 * ATTEMPTS
+    assert not store.found("incoming")
+    assert "workers died" in json.loads(store.read("aside/2026-11-28/deadly/1.data.problem.json"))["problem"]
+
+
+def test_the_end_of_the_scheduler_ends_the_command(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path, 1) as (address, processes),
+        workers(dask=address) as there,
+        pytest.raises(UndwarfError, match="the scheduler is gone"),
+    ):
+        run(time.sleep, [0, 600], there, lambda _ready, _all: processes[0].kill())
+
+
+def test_a_scheduler_without_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.engine._WORKERS", 0.1)
+    with cluster(tmp_path, 0) as (address, _processes), pytest.raises(UsageError, match="has no workers"):
+        DaskWorkers(address)
+
+
+def may_hide_folders() -> bool:
+    command = ["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return shutil.which("unshare") is not None and not subprocess.run(command, capture_output=True).returncode
+
+
+@pytest.mark.skipif(not may_hide_folders(), reason="folders cannot be hidden from processes")
+def test_only_workers_that_see_the_files_get_work(
+    tmp_path: Path, undisturbed: tuple[list[str], dict[str, bytes]]
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "recordings").mkdir(parents=True)
+    store = Store(str(shared / "store"))
+    paths = [shutil.copy2(path, shared / "recordings") for path in undisturbed[0]]
+    work = chunks(store, given(paths, {}), READING, 1)
+    with cluster(tmp_path, 1, blind=shared) as (address, processes), workers(dask=address) as there:
+        assert isinstance(there, DaskWorkers)
+        there._client.wait_for_workers(2)
+        assert not [one for one in ingest_all(work, there) if one.problem]
+        add(store, there, READING)
+        compact(store, there, grace=0)
+        assert files_of(store) == undisturbed[1]
+        processes[1].kill()
+        wait_until(lambda: len(there._client.nthreads()) == 1)
+        with pytest.raises(UsageError, match=f"no worker sees {shared}"):
+            compact(store, there, grace=0)
+    assert not any(".draft-" in path for path in store.found(""))
+
+
+def test_the_end_of_all_workers_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undwarf.fleet.engine._LOOK", 0.2)
+    monkeypatch.setattr("undwarf.fleet.engine._GONE", 0.5)
+    with (
+        cluster(tmp_path, 1) as (address, processes),
+        workers(dask=address) as there,
+        pytest.raises(UndwarfError, match="all workers are gone"),
+    ):
+        run(time.sleep, [0, 600], there, lambda _ready, _all: processes[1].kill())

@@ -13,12 +13,12 @@ import fsspec
 import pytest
 from tests.support.fleets import READING, RECORDINGS, files_of, rows, take, write_host
 
-from undwarf.errors import UsageError
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
 from undwarf.fleet.ingest import Reading, chunks, given, incoming, ingest_all
-from undwarf.fleet.store import Store
+from undwarf.fleet.store import Store, StoreUnavailable
 from undwarf.fleet.stored_profile import stored_profile
 from undwarf.fleet.symbols import add
 
@@ -104,3 +104,64 @@ def test_a_store_on_s3(bucket: str, tmp_path: Path) -> None:
         ("host-1", 50),
         ("host-2", 50),
     ]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr("undwarf.fleet.store._PAUSES", (0.001, 0.001))
+    return Store("memory://elsewhere")
+
+
+class Refusing:
+    """Raises errors in turn, then answers."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.asked = 0
+
+    def __call__(self) -> str:
+        self.asked += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "here"
+
+
+class NoCredentials(Exception):
+    """As of botocore."""
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected", "asked"),
+    [
+        ([ConnectionError("reset"), ValueError("of some library")], "here", 3),
+        ([ConnectionError("reset")] * 3, "memory://elsewhere is away: ConnectionError: reset", 3),
+        ([PermissionError("no")] * 3, "memory://elsewhere refuses: PermissionError: no", 1),
+        ([NoCredentials("none")] * 3, "memory://elsewhere refuses: NoCredentials: none", 1),
+        ([FileNotFoundError("gone")], "gone", 1),
+        ([UsageError("wrong")], "wrong", 1),
+    ],
+)
+def test_who_is_away_is_asked_again(errors: list[Exception], expected: str, asked: int, elsewhere: Store) -> None:
+    question = Refusing(*errors)
+    try:
+        answer = elsewhere.asked(question)
+    except (UndwarfError, FileNotFoundError) as error:
+        answer = str(error)
+    assert (answer, question.asked) == (expected, asked)
+
+
+def test_a_server_that_is_gone_ends_the_work_and_sets_nothing_aside(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("undwarf.fleet.store._PAUSES", (0.001,))
+    store, folder = Store(bucket), Store(str(tmp_path / "store"))
+    for one in (store, folder):
+        one.write("incoming/2026-11-28/a/1.data", b"PERFILE2")
+        one.write("incoming/2026-11-28/a/1.data.json", b"{}")
+    work = chunks(store, incoming(store), Reading(), 1)
+    fsspec.config.conf["s3"] = {"endpoint_url": "http://127.0.0.1:9", "config_kwargs": {"retries": {"max_attempts": 0}}}
+    gone = Store(bucket)
+    with pytest.raises(StoreUnavailable, match="is away"):
+        ingest_all([work[0]._replace(store=gone)] * 3, HERE)
+    assert len(store.found("incoming")) == 2
+    assert not store.found("aside")

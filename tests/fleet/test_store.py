@@ -242,6 +242,23 @@ def test_shipped_recordings_are_taken_and_removed(store: Store, tmp_path: Path) 
     assert [one.known for one in ingest_all(chunks(store, incoming(store), Reading()), HERE)] == [True]
 
 
+@pytest.mark.parametrize("left", [(), (".json",)])
+def test_who_died_while_removing_shipped_recordings_has_taken_them(
+    left: tuple[str, ...], store: Store, tmp_path: Path
+) -> None:
+    (path,) = hosts(tmp_path, 1)
+    ship(store, path, "one")
+    work = chunks(store, incoming(store), Reading())
+    ingest_all(work, HERE)
+    for ending in left:
+        store.write(f"incoming/2026-11-28/web-1/one{ending}", b"{}")
+        assert incoming(store)
+    # A worker that died after its commit has its work done again by another one.
+    assert [(one.known, one.problem) for one in ingest_all(work, HERE)] == [(True, "")]
+    assert not store.found("incoming")
+    assert not store.found("aside")
+
+
 def test_code_without_a_file_has_the_names_that_were_shipped(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "one.data"
     with path.open("wb") as sink, PerfDataWriter(sink, [Event("cpu-clock")], hostname="one", osrelease="6.1") as writer:

@@ -1,5 +1,6 @@
 """Stores of the shipped recordings, and recordings of several hosts that share code."""
 
+import os
 from array import array
 from pathlib import Path
 
@@ -19,6 +20,8 @@ SHIPPED = Path(__file__).parents[2] / "examples" / "recording"
 RECORDINGS = [str(path) for path in sorted(SHIPPED.glob("*.data"))]
 READING = Reading(symfs=str(SHIPPED), kallsyms=str(SHIPPED / "kernel-symbols"), cache=False)
 BUILD_ID = "ab" * 20
+NOON = 1_795_867_200
+"""Seconds since 1970 at 2026-11-28 12:00 UTC."""
 
 
 def take(store: Store, paths: list[str], *, size: int = 32, names: bool = True, **labels: str) -> list[Taken]:
@@ -64,8 +67,8 @@ def rows(store: Store, query: str) -> list[tuple[object, ...]]:
 def write_host(
     path: Path, host: str, *, samples: int = 50, period: int = 1000, start: int = 10**9, mix: tuple[int, ...] = ()
 ) -> str:
-    """A recording of a host whose program is in no file here: of three functions by offset, in turn, or as many
-    samples of each as ``mix`` has."""
+    """A recording of a host whose program is in no file here, of NOON: of three functions by offset, in turn, or as
+    many samples of each as ``mix`` has."""
     places = [place for place, count in enumerate(mix) for _sample in range(count)] or [n % 3 for n in range(samples)]
     with path.open("wb") as sink, PerfDataWriter(sink, [Event("cpu-clock", period=period)], hostname=host) as writer:
         writer.comm(7, 7, "server")
@@ -73,4 +76,15 @@ def write_host(
         for number, place in enumerate(places):
             calls = [0x400100 + 16 * place, 0x400800, 0x400900]
             writer.sample(calls[0], 7, 7, start + number * 10**6, period=period, callchain=calls)
+    os.utime(path, (NOON, NOON))
     return str(path)
+
+
+def of_host(path: str, target: Path, host: str) -> str:
+    """A copy of one of RECORDINGS, of NOON, with another name of its host in the header."""
+    recorded = b"vm".ljust(24, b"\0")
+    contents = Path(path).read_bytes()
+    assert contents.count(recorded) == 1
+    target.write_bytes(contents.replace(recorded, host.encode().ljust(24, b"\0")))
+    os.utime(target, (NOON, NOON))
+    return str(target)

@@ -6,7 +6,7 @@ more memory than that needs. Readers see the old files or the new ones: one comm
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import parquet
@@ -22,6 +22,8 @@ FAN_IN = 64
 """Files that one merge reads."""
 ROWS = 2 << 20
 """Samples of a partition above which it has several files."""
+PARTS = 1 << 12
+"""Files of a partition, at most: what a commit says about rows is not known to be true."""
 GRACE = 3600.0
 """Seconds for which replaced files stay, for readers that have begun to read them."""
 
@@ -61,21 +63,22 @@ class Compacted(NamedTuple):
 def merge(work: Merge) -> DataFile:
     """Write the file of a merge."""
     name = work.partition.table
-    tables = []
-    for file in work.files:
-        rows = read_table(name, work.store.read(file.path), work.store.limits)
+
+    def read(file: DataFile) -> Any:
+        rows = read_table(name, work.store.read(file.path), work.store.limits, file.rows)
         without = [recording for path, recording in work.without if path == file.path]
-        tables.append(merged(name, [rows], without) if without else rows)
-    rows = merged(name, tables)
+        return merged(name, [rows], without) if without else rows
+
+    rows = merged(name, work.store.each(read, work.files))
     return work.store.put(work.partition, parquet(name, rows), rows.num_rows)
 
 
 def split(work: Split) -> list[DataFile]:
     """Write the files of a split, one for each part."""
-    name = work.partition.table
-    rows = merged(name, [read_table(name, work.store.read(work.file.path), work.store.limits)], work.without)
+    name, file = work.partition.table, work.file
+    rows = merged(name, [read_table(name, work.store.read(file.path), work.store.limits, file.rows)], work.without)
     parts = [of_hosts(rows, part, work.parts) for part in range(work.parts)]
-    return [work.store.put(work.partition, parquet(name, part), part.num_rows) for part in parts]
+    return work.store.each(lambda part: work.store.put(work.partition, parquet(name, part), part.num_rows), parts)
 
 
 def compact(
@@ -88,6 +91,7 @@ def compact(
 ) -> Compacted:
     """Make one file of each partition, without days before ``first_day``, and remove what was replaced ``grace``
     seconds ago. Raises UndwarfError if a partition cannot be merged: nothing is changed then."""
+    workers.reach(store)
     contents = store.contents()
     before = [file for files in contents.partitions.values() for file in files]
     dropped = sorted({where.day for where in contents.partitions if where.day and where.day < first_day})
@@ -180,4 +184,4 @@ def _outcomes(outcomes: "Sequence[Outcome[Work, Made]]") -> "list[tuple[Work, Ma
 def _parts(where: Partition, files: Sequence[DataFile]) -> int:
     """How many files a partition gets: a power of two, by its number of samples."""
     rows = sum(file.rows for file in files) if where.table == "samples" else 0
-    return 1 << max(0, -(-rows // ROWS) - 1).bit_length()
+    return min(PARTS, 1 << max(0, -(-rows // ROWS) - 1).bit_length())

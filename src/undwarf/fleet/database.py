@@ -7,7 +7,7 @@ DuckDB's settings are locked before a query of the user runs: it reads the files
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ class Database:
     def _execute(self, statement: str) -> None:
         try:
             self.connection.execute(statement)
-        except _duckdb().Error as error:
+        except (_duckdb().Error, RuntimeError) as error:
             raise _damaged(self.store, error) from None
 
     def _scan(self, name: str) -> str:
@@ -236,7 +236,8 @@ class Database:
         try:
             relation = self.connection.sql(query)
             return relation.to_arrow_table() if relation is not None else None
-        except engine.Error as error:
+        except (engine.Error, RuntimeError) as error:
+            # RuntimeError: a message of DuckDB's with what is no text.
             raise _damaged(self.store, error) from None
 
     def result(self, query: str) -> Result:
@@ -275,23 +276,6 @@ def connect(store: Store) -> "duckdb.DuckDBPyConnection":
     return connection
 
 
-def known_recordings(store: Store, wanted: Sequence[bytes], days: tuple[str, str] | None = None) -> set[bytes]:
-    """Those of some recordings that a store holds, of all days or of these (first and last)."""
-    files = store.contents().files("recordings", days)
-    if not files or not wanted:
-        return set()
-    connection = connect(store)
-    ids = ", ".join(map(_blob, sorted(set(wanted))))
-    paths = _texts(store.url(file.path) for file in files)
-    try:
-        query = f"SELECT DISTINCT id FROM read_parquet({paths}, hive_partitioning=false) WHERE id IN ({ids})"
-        return {row[0] for row in connection.execute(query).fetchall()}
-    except _duckdb().Error as error:
-        raise _damaged(store, error) from None
-    finally:
-        connection.close()
-
-
 def repeated_recordings(
     store: Store, contents: Contents, connection: "duckdb.DuckDBPyConnection | None" = None
 ) -> list[tuple[str, bytes]]:
@@ -305,7 +289,7 @@ def repeated_recordings(
     query = f"SELECT id, list(filename) FROM {source} GROUP BY id HAVING count(*) > 1 ORDER BY id"
     try:
         rows = own.execute(query).fetchall()
-    except _duckdb().Error as error:
+    except (_duckdb().Error, RuntimeError) as error:
         raise _damaged(store, error) from None
     finally:
         if connection is None:

@@ -6,35 +6,42 @@ they come again. Two that take the same recording at once are harmless too: read
 (:mod:`undwarf.fleet.database`).
 """
 
+import errno
 import hashlib
 import json
 import os
 import re
+import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from undwarf.errors import UndwarfError, UnreadableInput, UsageError
 from undwarf.fleet.columns import parquet
-from undwarf.fleet.database import known_recordings
 from undwarf.fleet.engine import Lost, Workers, run
+from undwarf.fleet.known_recordings import known_recordings
 from undwarf.fleet.labels import MOST_JSON, Shipped, shipped
 from undwarf.fleet.layout import PARTITIONED, Partition
 from undwarf.fleet.merging import merged
 from undwarf.fleet.recording_tables import recording_id, tables_of
-from undwarf.fleet.store import DataFile, Store
+from undwarf.fleet.store import DataFile, Store, StoreUnavailable
 from undwarf.limits import DEFAULT
 
 CHUNK = 32
 """Recordings of a chunk; more make fewer files, and more work is lost with a worker."""
 CHUNK_BYTES = 256 << 20
+CHUNKS = 16
+"""Into so many fewer recordings are put, so that several workers have work until the end. A chunk costs 15 ms of its
+own."""
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
 INCOMING = "incoming"
 ASIDE = "aside"
+_OF_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
 _DAY = re.compile(r"incoming/(\d{4}-\d\d-\d\d)/")
 
 
@@ -59,6 +66,16 @@ class Reading(NamedTuple):
     unwind: str = "auto"
     cache: bool = True
 
+    def absolute(self) -> "Reading":
+        """The same for who works in another folder."""
+        whole = [os.path.abspath(path) if path else None for path in (self.symfs, self.kallsyms, self.vmlinux)]
+        folders = tuple(map(os.path.abspath, self.debug_dirs))
+        return self._replace(symfs=whole[0], debug_dirs=folders, kallsyms=whole[1], vmlinux=whole[2])
+
+    def paths(self) -> list[str]:
+        """Those that are named."""
+        return [path for path in (self.symfs, *self.debug_dirs, self.kallsyms, self.vmlinux) if path]
+
 
 class Chunk(NamedTuple):
     """The work of one run of :func:`ingest_chunk`."""
@@ -80,26 +97,31 @@ class Taken(NamedTuple):
 
 
 def incoming(store: Store, labels: Mapping[str, str] | None = None) -> list[Source]:
-    """The recordings that agents have shipped: those whose JSON file is there."""
+    """The recordings that agents have shipped: those whose JSON file is there. Of one that was taken by a process which
+    then died that is all there may be left."""
     added = tuple(sorted((labels or {}).items()))
     found = store.found(INCOMING)
     sources = []
     for path in sorted(path for path in found if path.endswith(".json")):
         recording = path.removesuffix(".json")
-        for candidate in (recording, recording + ".data.zst", recording + ".data"):
-            if candidate in found:
-                sources.append(Source(candidate, found[candidate].size, True, added))
-                break
+        names = (recording, recording + ".data.zst", recording + ".data")
+        name = next((name for name in names if name in found), recording)
+        sources.append(Source(name, found[name].size if name in found else 0, True, added))
     return sources
 
 
-def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int = CHUNK) -> list[Chunk]:
-    """The sources in chunks, which depend on nothing but the sources."""
+def chunks(store: Store, sources: Sequence[Source], reading: Reading, size: int | None = None) -> list[Chunk]:
+    """The sources in chunks, which depend on nothing but the sources; ``size``: most recordings of one."""
+    chosen = sorted(set(sources))
+    reading = reading.absolute()
+    most = size or min(CHUNK, -(-len(chosen) // CHUNKS))
+    # Half of a recording more is let in: else each chunk would have one less.
+    most_bytes = min(CHUNK_BYTES, sum(source.size for source in chosen) // CHUNKS) if size is None else CHUNK_BYTES
     made: list[Chunk] = []
     group: list[Source] = []
     held = 0
-    for source in sorted(set(sources)):
-        if group and (len(group) >= size or held + source.size > CHUNK_BYTES):
+    for source in chosen:
+        if group and (len(group) >= most or held + source.size // 2 > most_bytes):
             made.append(Chunk(store, tuple(group), reading))
             group, held = [], 0
         group.append(source)
@@ -114,6 +136,11 @@ def ingest_all(work: Sequence[Chunk], workers: Workers, done: Callable[[int, int
     one that cannot be read. Raises UndwarfError if the store cannot be used."""
     taken: list[Taken] = []
     alone: list[Chunk] = []
+    if work:
+        folders = {
+            os.path.dirname(one.path): one.path for one in chain(*(chunk.sources for chunk in work)) if not one.in_store
+        }
+        workers.reach(work[0].store, [*folders.values(), *work[0].reading.paths()])
     for outcome in run(ingest_chunk, work, workers, done):
         if outcome.made is not None:
             taken += outcome.made
@@ -135,13 +162,18 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
     parts: dict[Partition, list[Any]] = {}
     opened: list[tuple[Source, str, bytes, Shipped, float]] = []
     with tempfile.TemporaryDirectory(prefix="undwarf-") as folder:
-        for source in chunk.sources:
-            try:
-                path, digest, about, written = _fetched(store, source, folder)
-            except (UndwarfError, OSError, ValueError) as error:
-                taken.append(_refused(store, source, error))
-                continue
-            opened.append((source, path, recording_id(digest), about, written))
+        for source, found in zip(
+            chunk.sources, store.each(lambda one: _tried(store, one, folder), chunk.sources), strict=True
+        ):
+            if isinstance(found, FileNotFoundError) and source.in_store:
+                # Who takes a recording removes it after its commit, and may die before it says so.
+                taken.append(Taken(source.path, size=source.size, known=True))
+            elif isinstance(found, Exception):
+                _check_machine(found)
+                taken.append(_refused(store, source, found))
+            else:
+                path, digest, about, written = found
+                opened.append((source, path, recording_id(digest), about, written))
         recordings = [recording for _source, _path, recording, _about, _written in opened]
         present = known_recordings(store, recordings, _days(chunk.sources))
         for source, path, recording, about, written in sorted(opened, key=lambda one: one[2]):
@@ -151,13 +183,14 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             try:
                 made, samples = _made(path, recording, source.size, about, written, chunk.reading, folder)
             except Exception as error:  # noqa: BLE001  # one recording that nobody foresaw must not end the others
+                _check_machine(error)
                 taken.append(_refused(store, source, error))
                 continue
             present.add(recording)
             for partition, rows in made:
                 parts.setdefault(partition, []).append(rows)
             taken.append(Taken(source.path, samples, source.size))
-        files = [_put(store, partition, parts[partition]) for partition in sorted(parts)]
+        files = store.each(lambda partition: _put(store, partition, parts[partition]), sorted(parts))
         if files:
             store.commit(files)
         store.remove(
@@ -167,6 +200,13 @@ def ingest_chunk(chunk: Chunk) -> list[Taken]:
             for path in _both(source.path)
         )
     return sorted(taken)
+
+
+def _check_machine(error: Exception) -> None:
+    """Raise UndwarfError for an error of this machine, which says nothing about a recording."""
+    if isinstance(error, OSError) and error.errno in _OF_MACHINE:
+        what = f"{socket.gethostname()} cannot take recordings"
+        raise UndwarfError(what, error.strerror or "", "see whether its disk is full, and run the command again")
 
 
 def _days(sources: Sequence[Source]) -> tuple[str, str] | None:
@@ -220,15 +260,24 @@ def _put(store: Store, partition: Partition, tables: list[Any]) -> DataFile:
     return store.put(partition, parquet(partition.table, rows), rows.num_rows)
 
 
+def _tried(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shipped, float] | Exception:
+    """A recording as :func:`_fetched` gives it, or why it cannot be read. Raises StoreUnavailable."""
+    try:
+        return _fetched(store, source, folder)
+    except StoreUnavailable:
+        raise
+    except (UndwarfError, OSError, ValueError) as error:
+        return error
+
+
 def _fetched(store: Store, source: Source, folder: str) -> tuple[str, bytes, Shipped, float]:
-    """(the path of the recording on this machine, its SHA-256, its labels, when it was written)."""
+    """(the path of the recording on this machine, its SHA-256, its labels, when it was written). Raises
+    FileNotFoundError if it is gone."""
     about = Shipped({})
     if source.in_store:
         about = shipped(_labels_of(store, source.path), source.path)
         path = os.path.join(folder, hashlib.sha256(source.path.encode()).hexdigest())
-        with store.open(source.path) as file, open(path, "wb") as copy:
-            while piece := file.read(_PIECE):
-                copy.write(piece)
+        store.copy(source.path, path)
         written = about.end / 1e9 if about.end is not None else 0.0
     else:
         path = source.path
@@ -253,6 +302,7 @@ def _labels_of(store: Store, path: str) -> bytes:
             return store.read(labels, MOST_JSON)
         except FileNotFoundError:
             continue
+    store.asked(lambda: store.open(path)).close()
     raise UnreadableInput(f"cannot read {path}", "its labels are gone")
 
 
@@ -292,17 +342,12 @@ def set_aside(store: Store, path: str, problem: str) -> None:
     target = ASIDE + path.removeprefix(INCOMING)
     store.write(target + ".problem.json", json.dumps({"problem": problem[:2000]}).encode())
     for one in _both(path):
-        with _may_be_gone():
+        # It may be gone, or be a link, which stays.
+        with suppress(FileNotFoundError, UnreadableInput):
             store.write(ASIDE + one.removeprefix(INCOMING), store.read(one))
+    for one in _both(path):
+        with suppress(UnreadableInput):
             store.remove([one])
-
-
-@contextmanager
-def _may_be_gone() -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        return
 
 
 def given(paths: Sequence[str], labels: dict[str, str]) -> list[Source]:

@@ -8,7 +8,7 @@ DuckDB computes with times that name their zone only if it can load an extension
 
 import re
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -24,7 +24,7 @@ PARTITIONED = ("samples", "stacks", "frames", "images", "recordings")
 """Tables with a folder for each day, and in it for each service."""
 TABLES = (*PARTITIONED, "symbols", "types")
 _PATH = re.compile(
-    r"(?P<table>[a-z]+)(?:/day=(?P<day>\d{4}-\d\d-\d\d)/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
+    r"(?P<table>[a-z]+)(?:/day=(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})/service=(?P<service>[^/=]{1,765}))?/(?P<name>[0-9a-f]{32})\.parquet"
 )
 COMMIT = re.compile(r"[0-9a-f]{32}\.json")
 """Names of files in ``commits``."""
@@ -53,6 +53,7 @@ def encoded(service: str) -> str:
     return "%2E" + text[1:] if not text.strip(".") else text
 
 
+@lru_cache(1 << 16)
 def partition_of(path: str) -> Partition:
     """The partition of a file by its path in the store. Raises UnreadableInput for a path that no file of a store has,
     such as one that leaves it."""
@@ -60,7 +61,8 @@ def partition_of(path: str) -> Partition:
     if found is not None:
         table, day, service = found["table"], found["day"] or "", unquote(found["service"] or "")
         partition = Partition(table, day, service)
-        if table in TABLES and (table in PARTITIONED) == bool(day) and partition.path(found["name"]) == path:
+        of_layout = table in TABLES and (table in PARTITIONED) == bool(day)
+        if of_layout and path.isascii() and partition.path(found["name"]) == path:
             return partition
     raise UnreadableInput("the store is damaged", f"{path[:200]!r} is no name of a file of a store")
 

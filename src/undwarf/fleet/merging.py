@@ -13,6 +13,7 @@ from undwarf.errors import UnreadableInput
 from undwarf.fleet.columns import arrow, numbers, words
 from undwarf.fleet.kernels.stack_lists import lengths, numbered, tree_of_lists
 from undwarf.fleet.layout import schema
+from undwarf.fleet.parquet_footer import footer
 from undwarf.fleet.type_order import TYPES_ORDER, UNREAD
 from undwarf.limits import DEFAULT, Limits
 from undwarf.ordering import take
@@ -28,24 +29,30 @@ _SAMPLE_ORDER = (
 _KEYS = {"stacks": "id", "frames": "id", "images": "id", "recordings": "id", "symbols": "frame"}
 
 
-def read_table(name: str, contents: bytes, limits: Limits = DEFAULT) -> "pyarrow.Table":
+def read_table(name: str, contents: bytes, limits: Limits = DEFAULT, count: int | None = None) -> "pyarrow.Table":
     """The rows of a file. Raises UnreadableInput if it has other columns than the layout, or too much in them: a few
-    bytes may stand for any number of equal values."""
+    bytes may stand for any number of equal values; and if it has not ``count`` rows, by which work is divided."""
+    return read_columns(name, arrow().BufferReader(contents), schema(name).names, limits, count)
+
+
+def read_columns(
+    name: str, source: Any, columns: Sequence[str], limits: Limits = DEFAULT, count: int | None = None
+) -> "pyarrow.Table":
+    """Some columns of a file that is open. Raises UnreadableInput as :func:`read_table` does."""
     pa = arrow()
-    kinds = schema(name)
+    kinds = pa.schema([schema(name).field(column) for column in columns])
     try:
-        file = pa.parquet.ParquetFile(pa.BufferReader(contents))
-        about = file.metadata
-        groups = [about.row_group(number) for number in range(about.num_row_groups)]
-        values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
-        size = sum(group.total_byte_size for group in groups)
-        if values > limits.store_values or size > 16 * limits.store_values:
+        about = footer(source, limits.store_footer_bytes)
+        if about.values > limits.store_values or about.size > 16 * limits.store_values:
             why = f"a file of {name} has more than {limits.store_values:,} values"
             raise UnreadableInput("the store is damaged", why, "raise the limit if it is genuine")
-        found = file.read()
+        if count is not None and about.rows != count:
+            raise UnreadableInput("the store is damaged", f"a file of {name} has {about.rows:,} rows, not {count:,}")
+        source.seek(0)
+        found = pa.parquet.ParquetFile(source).read(list(columns))
         # Readers may know dictionaries as plain texts, and the other way round.
         return pa.table([found[field.name].cast(field.type) for field in kinds], schema=kinds)
-    except (pa.ArrowException, KeyError, OSError) as error:
+    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
         raise UnreadableInput("the store is damaged", f"a file of {name} cannot be read: {error}") from None
 
 

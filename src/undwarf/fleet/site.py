@@ -22,7 +22,7 @@ from undwarf.fleet.database import Database
 from undwarf.fleet.label_counts import label_counts
 from undwarf.fleet.span import Span, parse, text_of, within
 from undwarf.fleet.span_parts import compared_parts, name_of, span_parts
-from undwarf.fleet.store import Commit, Contents, Store
+from undwarf.fleet.store import Contents, Store
 from undwarf.fleet.weight_over_time import Bars, Times, extent, weight_over_time
 from undwarf.outputs.page.bundle import FLEET_START, bundle
 from undwarf.outputs.page.html import document, policy
@@ -88,7 +88,6 @@ class StoreSite:
         self._page = Answer(html, "text/html; charset=utf-8", policy(page, served=True))
         self._computations = Computations()
         self._lock = threading.Lock()
-        self._commits: dict[str, Commit] = {}
         self._last: _Moment | None = None
         self._looked = 0.0
         self._parts: dict[str, Callable[[Mapping[str, str]], Part]] = {
@@ -118,7 +117,7 @@ class StoreSite:
         with self._lock:
             if self._last is not None and time.monotonic() - self._looked < _LOOK_AGAIN:
                 return self._last
-            contents = self._store.contents(self._commits)
+            contents = self._store.contents()
             names = "\n".join(commit.name for commit in contents.commits)
             key = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
             if self._last is None or self._last.key != key:

@@ -4,26 +4,42 @@ A *commit* is a small JSON file that lists data files, and commits whose place i
 commits list that no other commit replaces; data files that none lists, as those of a killed run, are not there. Files
 are named by a hash of their contents, so whoever writes one again writes the same one.
 
-Locally a file is written under another name and renamed; elsewhere an object appears whole when its upload ends.
+Locally a file is written under another name and renamed; elsewhere an object appears whole when its upload ends. A
+store elsewhere may be away for a while: what is asked of it is asked again for half a minute.
 """
 
+import contextlib
 import hashlib
 import json
 import os
-import secrets
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from undwarf.errors import UnreadableInput, UsageError
+from undwarf.errors import UndwarfError, UnreadableInput, UsageError
+from undwarf.fleet.confined_folder import DRAFT, ConfinedFolder
 from undwarf.fleet.layout import COMMIT, FORMAT, TABLES, VERSION, Partition, partition_of
 from undwarf.limits import DEFAULT, Limits
 
-_DRAFT = ".draft-"
 _TRIES = 5
 """Readings of the commits before giving up: whoever replaces one while it is read does so once."""
+_PAUSES = (0.5, 1, 2, 4, 8, 16)
+"""Seconds before each further attempt; file systems of fsspec make some of their own within each."""
+_PIECE = 1 << 20
+_AT_ONCE = 10
+"""Requests to a store elsewhere: as many connections as botocore keeps."""
 INSTALL = "pip install 'undwarf[fleet]'"
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+class StoreUnavailable(UndwarfError):
+    """A store does not answer, or refuses what is asked of it."""
+
+    exit_code = 3
+    usual_hint = "run the command again: what is done is not done again"
 
 
 class DataFile(NamedTuple):
@@ -52,6 +68,10 @@ class Commit(NamedTuple):
     name: str
     files: tuple[DataFile, ...]
     replaces: frozenset[str] = frozenset()
+
+
+_commits: dict[tuple[str, str], Commit] = {}
+"""By address and name of the file, what was read: a commit never changes, and each chunk needs all."""
 
 
 class Contents:
@@ -106,6 +126,7 @@ class Store:
         """The file system of fsspec, None if it is this machine's."""
         if self.is_local:
             self.root = os.path.abspath(address.removeprefix("file://"))
+            self._folder = ConfinedFolder(self.root)
             return
         try:
             import fsspec
@@ -117,66 +138,97 @@ class Store:
             raise UsageError(f"{address} is no store", str(error), "name a folder, or an address as s3://...") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.address, self.limits)
+        # Others may work in another folder.
+        return Store, (self.root if self.is_local else self.address, self.limits)
 
     def full(self, path: str) -> str:
         """A path in the store as its file system names it."""
         return f"{self.root}/{path}"
 
     def url(self, path: str) -> str:
-        """A path in the store with what an engine needs to find the file system."""
-        return self.full(path) if self.is_local else str(self.files.unstrip_protocol(self.full(path)))
+        """A path in the store with what an engine needs to find the file system. Raises UnreadableInput for one that a
+        link is on, which the engine would follow."""
+        if not self.is_local:
+            return str(self.files.unstrip_protocol(self.full(path)))
+        with contextlib.suppress(FileNotFoundError):
+            self._folder.open(path).close()
+        return self.full(path)
+
+    def asked(self, question: Callable[[], Answer]) -> Answer:
+        """The answer to a question about the store, which is asked again if the store is away. Raises StoreUnavailable
+        if it stays away, and FileNotFoundError and UndwarfError as the question does."""
+        if self.is_local:
+            return question()
+        for pause in (*_PAUSES, None):
+            try:
+                return question()
+            except (FileNotFoundError, UndwarfError):
+                raise
+            except Exception as error:  # noqa: BLE001  # each file system has errors of its own
+                # Who has no right, or says not who it is, gets no other answer later.
+                refused = isinstance(error, PermissionError) or "Credential" in type(error).__name__
+                if refused or pause is None:
+                    why = f"{type(error).__name__}: {error}"
+                    raise StoreUnavailable(f"{self.address} {'refuses' if refused else 'is away'}", why) from None
+                time.sleep(pause)
+        raise AssertionError
+
+    def each(self, function: Callable[[Asked], Answer], things: Iterable[Asked]) -> list[Answer]:
+        """What a function gives of each thing, in their order. Of a store elsewhere, whose every request is waited for,
+        it runs for some at once."""
+        listed = list(things)
+        if self.is_local or len(listed) < 2:
+            return [function(thing) for thing in listed]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(listed))) as pool:
+            return list(pool.map(function, listed))
 
     def open(self, path: str) -> Any:
-        """A file to read. Raises FileNotFoundError."""
-        return open(self.full(path), "rb") if self.is_local else self.files.open(self.full(path), "rb")
+        """A file to read, for use within :meth:`asked`. Raises FileNotFoundError."""
+        return self._folder.open(path) if self.is_local else self.files.open(self.full(path), "rb")
 
     def read(self, path: str, most: int | None = None) -> bytes:
         """A file's bytes. Raises FileNotFoundError, and UnreadableInput beyond ``most`` bytes."""
-        with self.open(path) as file:
-            if most is None:
-                return bytes(file.read())
-            found = bytes(file.read(most + 1))
-        if len(found) > most:
+
+        def contents() -> bytes:
+            with self.open(path) as file:
+                return bytes(file.read() if most is None else file.read(most + 1))
+
+        found = self.asked(contents)
+        if most is not None and len(found) > most:
             raise UnreadableInput(f"cannot read {path} of {self.address}", f"it has more than {most:,} bytes")
         return found
 
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file to one of this machine. Raises FileNotFoundError."""
+
+        def copied() -> None:
+            with self.open(path) as file, open(target, "wb") as sink:
+                while piece := file.read(_PIECE):
+                    sink.write(piece)
+
+        self.asked(copied)
+
     def write(self, path: str, contents: bytes) -> None:
         """Write a file, which appears whole."""
-        full = self.full(path)
-        if not self.is_local:
-            self.files.pipe_file(full, contents)
+        if self.is_local:
+            self._folder.write(path, contents)
             return
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        draft = full + _DRAFT + secrets.token_hex(8)
+        full = self.full(path)
         try:
-            with open(draft, "xb") as file:
-                file.write(contents)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, full)
-        except BaseException:
-            if os.path.exists(draft):
-                os.unlink(draft)
-            raise
+            self.asked(lambda: self.files.pipe_file(full, contents))
+        except FileNotFoundError as error:
+            raise UsageError(f"cannot write to {self.address}", str(error), "create the bucket") from None
 
     def found(self, folder: str) -> dict[str, Found]:
         """All files below a folder, by their path in the store; none if there is no such folder."""
         now = time.time()
         start = len(self.root) + 1
         if self.is_local:
-            files = {}
-            for parent, _folders, names in os.walk(self.full(folder)):
-                for name in names:
-                    try:
-                        about = os.stat(os.path.join(parent, name))
-                    except FileNotFoundError:
-                        continue
-                    files[os.path.join(parent, name)[start:]] = Found(about.st_size, now - about.st_mtime)
-            return dict(sorted(files.items()))
+            local = self._folder.files(folder)
+            return dict(sorted((path, Found(about.st_size, now - about.st_mtime)) for path, about in local))
         self.files.invalidate_cache()
         try:
-            found = self.files.find(self.full(folder), detail=True)
+            found = self.asked(lambda: self.files.find(self.full(folder), detail=True))
         except FileNotFoundError:
             return {}
         return {
@@ -187,14 +239,14 @@ class Store:
 
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files; those that are gone already do not matter."""
-        for path in paths:
-            try:
-                if self.is_local:
-                    os.unlink(self.full(path))
-                else:
-                    self.files.rm_file(self.full(path))
-            except FileNotFoundError:
-                continue
+        self.each(self._remove, paths)
+
+    def _remove(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if self.is_local:
+                self._folder.remove(path)
+            else:
+                self.asked(lambda: self.files.rm_file(self.full(path)))
 
     def put(self, partition: Partition, contents: bytes, rows: int) -> DataFile:
         """Write a data file, which does not count before a commit lists it."""
@@ -218,10 +270,8 @@ class Store:
         self.write(f"commits/{name}.json", text)
         return Commit(name, listed, frozenset(names))
 
-    def contents(self, known: dict[str, Commit] | None = None) -> Contents:
-        """What the store holds now. ``known``: commits by name that were read before; those that are read now are
-        added. Raises UnreadableInput for commits that are damaged or of another version."""
-        commits = known if known is not None else {}
+    def contents(self) -> Contents:
+        """What the store holds now. Raises UnreadableInput for commits that are damaged or of another version."""
         for _try in range(_TRIES):
             names = [path.rpartition("/")[2] for path in self.found("commits")]
             names = [name for name in names if COMMIT.fullmatch(name)]
@@ -229,16 +279,15 @@ class Store:
                 why = f"it has more than {self.limits.store_commits:,} commits"
                 raise UnreadableInput(f"cannot read {self.address}", why, f"undwarf fleet compact {self.address}")
             try:
-                for name in names:
-                    if name not in commits:
-                        commits[name] = self._commit(name)
-                return Contents([commits[name] for name in names])
+                return Contents(self.each(self._commit, names))
             except FileNotFoundError:
                 # Replaced, and removed, since the list was made.
                 continue
         raise UnreadableInput(f"cannot read {self.address}", "its commits keep disappearing", "try again")
 
     def _commit(self, name: str) -> Commit:
+        if (known := _commits.get((self.address, name))) is not None:
+            return known
         text = self.read(f"commits/{name}", self.limits.store_commit_bytes)
         try:
             document = json.loads(text)
@@ -252,11 +301,18 @@ class Store:
                 DataFile(str(file["path"]), int(file["rows"]), int(file["size"])) for file in document["files"]
             )
             replaces = frozenset(map(str, document["replaces"]))
-        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            for file in files:
+                partition_of(file.path)
+                if not (0 <= file.rows <= self.limits.store_values and 0 <= file.size < 1 << 48):
+                    raise ValueError("a file has more rows than may be read")
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             raise UnreadableInput(f"cannot read {self.address}", f"the commit {name} is damaged: {error}") from None
-        for file in files:
-            partition_of(file.path)
-        return Commit(name.removesuffix(".json"), files, replaces)
+        commit = Commit(name.removesuffix(".json"), files, replaces)
+        if hashlib.blake2b(text, digest_size=16).hexdigest() == commit.name:
+            if len(_commits) >= self.limits.store_commits:
+                _commits.clear()
+            _commits[self.address, name] = commit
+        return commit
 
     def clean(self, grace: float) -> int:
         """Remove commits that were replaced ``grace`` seconds ago, and files that no commit lists and that are older;
@@ -270,7 +326,7 @@ class Store:
             path
             for folder in (*TABLES, "commits")
             for path, one in self.found(folder).items()
-            if path not in listed and (_DRAFT in path or folder != "commits")
+            if path not in listed and (DRAFT in path or folder != "commits")
             if one.age >= grace or path in contents.listed
         ]
         self.remove(left)

@@ -5,6 +5,7 @@ that only the recorded machine knows, as the kernel's and what a compiler made a
 was taken.
 """
 
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -97,7 +98,9 @@ def add(
         opened(path)
     contents = store.contents()
     # An image is one task: its symbols and its debugging information are read once.
-    tasks = [Naming(store, (image,), reading, tuple(files)) for image in missing(store, contents)]
+    given, reading = tuple(map(os.path.abspath, files)), reading.absolute()
+    tasks = [Naming(store, (image,), reading, given) for image in missing(store, contents)]
+    workers.reach(store, [*files, *reading.paths()])
     outcomes = run(name_images, tasks, workers, done)
     made, problems, frames = [], [], 0
     for outcome in outcomes:

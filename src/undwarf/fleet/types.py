@@ -139,8 +139,9 @@ def add(
     for path in files:
         opened(path)
     images, releases = missing(store, store.contents(), again=again)
+    workers.reach(store, [*files, *reading.paths()])
     # An image is one task: its debugging information is read once.
-    given = tuple(map(os.path.abspath, files))
+    given, reading = tuple(map(os.path.abspath, files)), reading.absolute()
     tasks = [Typing(store, image, reading, given, tuple(releases)) for image in images]
     made, problems, frames, described = [], [], 0, 0
     for outcome in run(type_image, tasks, workers, done):

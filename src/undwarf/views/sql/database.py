@@ -127,7 +127,8 @@ def explained() -> Iterator[None]:
     """Turn errors of SQL into UsageError: the first line of DuckDB's message, with its suggestion as the hint."""
     try:
         yield
-    except _duckdb().Error as error:
+    except (_duckdb().Error, RuntimeError) as error:
+        # RuntimeError: a message of DuckDB's with what is no text, as of a damaged file.
         first, _newline, rest = str(error).partition("\n")
         what = re.sub(r"^(\w+ )+Error: ", "", first).rstrip("!")
         advice = next((line for line in rest.split("\n") if line.startswith(("Did you mean", "Candidate"))), "")
