@@ -37,6 +37,16 @@ def test_calls_jumps_and_addresses() -> None:
     ]
 
 
+def test_calls_jumps_and_addresses_apart() -> None:
+    target = 0x401800
+    code = b"\xe8" + relative(START, 5, target) + b"\xff\x15" + relative(START + 5, 6, target)
+    code += b"\x0f\x84" + relative(START + 11, 6, target) + b"\x48\x8d\x05" + relative(START + 17, 7, target)
+    column = zeros("Q", 1)
+    column[0] = target
+    found = References(code, START, column, constants=False, branches=True).by_kind(0)
+    assert [sorted(sites) for sites in found] == [[START + 5, START + 11], [START + 11], [START + 17]]
+
+
 def test_constants_count_in_programs_that_are_not_relocated() -> None:
     code = b"\xbf" + (0x402000).to_bytes(4, "little") + b"\xc7\x07" + (0x402000).to_bytes(4, "little")
     assert of(code, 0x402000, constants=True) == [[(TAKEN, START), (TAKEN, START + 5)]]

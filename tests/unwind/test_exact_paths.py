@@ -10,6 +10,7 @@ from tests.support.perfdata import build
 
 import undwarf
 from undwarf import Provenance, StopReason
+from undwarf.disasm.x86_flows import FlowDecoder
 from undwarf.elf import ElfFile
 from undwarf.images import ImageStore
 from undwarf.profile.call_proof import CodeProof
@@ -135,7 +136,7 @@ def at(program: Path) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def paths(program: Path) -> ExactPaths:
     images = ImageStore([str(program).encode()], [Identity()])
-    return ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)))
+    return ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)), FlowDecoder())
 
 
 def reached(paths: ExactPaths, address: int, reach: int = REACH) -> list[tuple[int, int, int, int, int, int]]:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.assembled import assemble, labels
 
 from undwarf.disasm import Instruction
+from undwarf.disasm.x86_flows import FlowDecoder
 from undwarf.images import ImageStore
 from undwarf.profile.call_proof import CodeProof
 from undwarf.symbols.resolver import Resolver
@@ -84,7 +85,7 @@ def at(program: Path) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def values(program: Path) -> PathValues:
     images = ImageStore([str(program).encode()], [Identity()])
-    paths = ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)))
+    paths = ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)), FlowDecoder())
     return PathValues(lambda _image: paths.flows, lambda _image, address: paths.instruction(address))
 
 
@@ -179,7 +180,7 @@ def test_ends_are_bounded(values: PathValues, at: dict[str, int]) -> None:
 
 def test_paths_that_do_not_return_are_bounded(program: Path, at: dict[str, int]) -> None:
     images = ImageStore([str(program).encode()], [Identity()])
-    paths = ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)))
+    paths = ExactPaths(images.image((0, 0)), CodeProof(images, X86_64.calls, Resolver(images)), FlowDecoder())
     asked = []
 
     def instruction(_image: int, address: int) -> Instruction | None:

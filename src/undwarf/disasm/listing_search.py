@@ -73,6 +73,26 @@ def with_flows(flows: Any, wanted: cython.uint) -> list[int]:
     return [k for k in range(flows.shape[0]) if wanted >> (flows[k] & 15) & 1]
 
 
+@cython.locals(
+    flow_of="const unsigned char[::1]", starts="const unsigned int[::1]", found="unsigned long long[::1]",
+    k=cython.Py_ssize_t, count=cython.Py_ssize_t,
+)  # fmt: skip
+def addresses_with_flows(flows: Any, offsets: Any, address: cython.ulonglong, wanted: cython.uint) -> Any:
+    """As :func:`with_flows`, their addresses (Q) in code at ``address``."""
+    flow_of, starts = flows, offsets
+    count = 0
+    for k in range(flow_of.shape[0]):
+        count += wanted >> (flow_of[k] & 15) & 1
+    column = zeros("Q", count)
+    found = column
+    count = 0
+    for k in range(flow_of.shape[0]):
+        if wanted >> (flow_of[k] & 15) & 1:
+            found[count] = address + starts[k]
+            count += 1
+    return column
+
+
 @cython.locals(templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t)
 def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> list[int]:
     """The instructions whose template has a flag."""

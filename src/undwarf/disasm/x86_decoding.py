@@ -30,7 +30,7 @@ from undwarf.disasm.x86_semantics import MODELLED, set_action
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["decode", "describe", "starts", "text"]
+__all__ = ["decode", "describe", "flow_of", "starts", "text"]
 
 _ACCESS = {
     OpAccess.READ: "r",
@@ -96,14 +96,15 @@ def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
     return made
 
 
+def flow_of(native: Native) -> Flow:
+    return Flow.STOP if native.mnemonic == Mnemonic.HLT else _FLOWS.get(native.flow_control, Flow.NEXT)
+
+
 def describe(made: Instruction, native: Native) -> None:
     made._native = native
     made._text = text
-    flow = _FLOWS.get(native.flow_control, Flow.NEXT)
     mnemonic = native.mnemonic
-    if mnemonic == Mnemonic.HLT:
-        flow = Flow.STOP
-    made.flow = flow
+    flow = made.flow = flow_of(native)
     if mnemonic == Mnemonic.NOP:
         # Its operand only pads it.
         return

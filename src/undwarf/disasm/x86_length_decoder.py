@@ -47,8 +47,10 @@ class LengthDecoder:
     prefix_of = cython.declare("int[::1]")
     rows = cython.declare("const long long[::1]")
     rows_seen: Any
-    # The code, the start of the current instruction in it, and the next byte to read.
+    # The code, the start of the current instruction in it, and the next byte to read. `seen`: the code as an object, if
+    # :meth:`flow_at` has set it.
     code = cython.declare("const unsigned char[::1]")
+    seen: Any
     begin: cython.Py_ssize_t
     at: cython.Py_ssize_t
     # The current instruction's fields; `follows` is what follows its opcode, `kind` that of its immediate.
@@ -79,7 +81,7 @@ class LengthDecoder:
 
     def __init__(self, table: Any, new_template: Any, decode: Any) -> None:
         self.table = table
-        self.rows_seen = None
+        self.rows_seen = self.seen = None
         self._refresh()
         self.new_template = new_template
         self.decode = decode
@@ -117,7 +119,7 @@ class LengthDecoder:
         count: cython.Py_ssize_t = 0
         if size > self.offsets.shape[0]:
             self._allocate(2 * size)
-        self.code = code
+        self.code, self.seen = code, None
         self._refresh()
         self.at = 0
         while self.at < size:
@@ -128,6 +130,31 @@ class LengthDecoder:
                 self._append_numbers(address, count)
             count += 1
         return self._columns(count)
+
+    @cython.locals(slot=cython.Py_ssize_t, key=cython.ulonglong, flow=cython.longlong)
+    def flow_at(self, code: Any, at: cython.Py_ssize_t) -> int:
+        """The flow of the instruction at an offset, in the lowest 4 bits; then in 4 bits the size of the displacement
+        that it ends with, from the next instruction to its target; then its length. At the end of the code it may be
+        incomplete.
+
+        Here ``new_template(bytes)`` gives the flow of an instruction, -1 if that is not one, ``decode(at)`` the result
+        for one that the full decoder has to read.
+        """
+        if self.seen is not code:
+            self.code = self.seen = code
+        self.begin = self.at = at
+        if self._read(self.code.shape[0]):
+            key = self._key()
+            slot = self._slot(key)
+            if not self.slots[slot + 1]:
+                flow = self.new_template(bytes(code[at : self.at]))
+                self._insert(key, cython.cast(cython.ulonglong, flow + 2))
+                slot = self._slot(key)
+            flow = cython.cast(cython.longlong, self.slots[slot + 1]) - 2
+            if flow != NO_TEMPLATE:
+                return flow | self.relative_size << 4 | (self.at - at) << 8
+        found: int = self.decode(at)
+        return found
 
     @cython.locals(
         kinds="unsigned char[::1]",
@@ -150,7 +177,7 @@ class LengthDecoder:
         """
         capacity: cython.Py_ssize_t = 1 << 12
         kinds, sources, targets = zeros("B", capacity), zeros("Q", capacity), zeros("Q", capacity)
-        self.code = code
+        self.code, self.seen = code, None
         bad = invalid
         size = self.code.shape[0]
         count = 0

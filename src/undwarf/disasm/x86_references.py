@@ -31,6 +31,7 @@ class References:
     """
 
     def __init__(self, code: Any, start: int, targets: Any, *, constants: bool, branches: bool = False) -> None:
+        self._code, self._start = code, start
         # Linked lists: `_first` by function, `_next` by reference; NOTHING ends them.
         self._first = zeros("I", len(targets))
         self._next, self._sites, self._kinds = _find_references(code, start, targets, self._first, constants, branches)
@@ -43,6 +44,14 @@ class References:
             found.append((self._kinds[at], self._sites[at]))
             at = self._next[at]
         return sorted(found)
+
+    def by_kind(self, function: int) -> tuple[list[int], list[int], list[int]]:
+        """The return addresses of the calls of a function, the sites of jumps there, and those that take its address;
+        unordered."""
+        found: tuple[list[int], list[int], list[int]] = _by_kind(
+            self._code, self._start, self._first[function], self._next, self._sites, self._kinds
+        )
+        return found
 
 
 def pointers_in(data: Any, targets: Any) -> set[int]:
@@ -96,13 +105,40 @@ def _find_pointers(words: Any, targets: Any) -> list[int]:
 
 
 @cython.locals(
+    code="const unsigned char[::1]", following="const unsigned int[::1]", sites="const unsigned long long[::1]",
+    kinds="const unsigned char[::1]", at=cython.uint, byte=cython.Py_ssize_t, base=cython.ulonglong,
+)  # fmt: skip
+def _by_kind(section: Any, start: int, first: int, chain: Any, addresses: Any, what: Any) -> Any:
+    """The references of the list that begins with ``first``."""
+    code, following, sites, kinds = section, chain, addresses, what
+    base = start & 0xFFFFFFFFFFFFFFFF
+    at = first
+    calls: list[Any] = []
+    jumps: list[Any] = []
+    taken: list[Any] = []
+    while at != NOTHING:
+        if kinds[at] == TAKEN:
+            taken.append(sites[at])
+        else:
+            byte = sites[at] - base
+            if code[byte] == 0xE8:
+                calls.append(sites[at] + 5)
+            elif code[byte] == 0xFF and code[byte + 1] == 0x15:
+                calls.append(sites[at] + 6)
+            else:
+                jumps.append(sites[at])
+        at = following[at]
+    return calls, jumps, taken
+
+
+@cython.locals(
     code="const unsigned char[::1]", targets="const unsigned long long[::1]", first="unsigned int[::1]",
     following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
     at=cython.Py_ssize_t, size=cython.Py_ssize_t, value_at=cython.Py_ssize_t, count=cython.Py_ssize_t,
     capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, total=cython.Py_ssize_t, relative=cython.bint,
     constants_too=cython.bint, branches_too=cython.bint,
     kind=cython.uchar, byte=cython.uchar, base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
-    here=cython.Py_ssize_t, filtered=_Targets,
+    here=cython.Py_ssize_t, filtered=_Targets, begins="unsigned char[::1]",
 )  # fmt: skip
 def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool, branches: bool) -> Any:
     """(index of the next one I, address Q, kind B) of all references; fills ``first``."""
@@ -118,9 +154,21 @@ def _find_references(code: Any, start: int, targets: Any, first: Any, constants:
     if total == 0:
         return following, sites, kinds
     filtered = _Targets(targets)
+    begins = zeros("B", 256)
     here = 0
+    for byte in (0xE8, 0xE9, 0x48, 0x4C):
+        begins[byte] = 1
+    if branches_too:
+        for byte in (*range(0x70, 0x80), 0xEB, 0x0F, 0xFF):
+            begins[byte] = 1
+    if constants_too:
+        for byte in (*range(0xB8, 0xC0), 0xC7):
+            begins[byte] = 1
     for at in range(size - 4):
         byte = code[at]
+        if not begins[byte]:
+            # Most bytes.
+            continue
         if branches_too and (byte == 0xEB or byte & 0xF0 == 0x70):
             # A short jump: the targets near it are looked at from the last one on.
             wanted = base + cython.cast(cython.ulonglong, at + 2) + code[at + 1]

@@ -17,7 +17,8 @@ from undwarf.disasm import Flow, machine_of
 from undwarf.disasm.listing_search import with_flows
 from undwarf.elf.headers import EM_X86_64, PF_X
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.profile.code_references import CodeReferences, EnteringCalls, sorted_calls
+from undwarf.profile.calls_across_images import CallsAcrossImages
+from undwarf.profile.code_references import CodeReferences, EnteringCalls
 from undwarf.profile.direct_calls import DirectCalls
 from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
 from undwarf.profile.model import NONE, Profile
@@ -260,10 +261,11 @@ class CodeProof:
         self._code: dict[int, _Code] = {}
         self._returns: dict[tuple[int, int], _Return | None] = {}
         self._functions: dict[tuple[int, int], tuple[int, int]] = {}
+        self._levels: dict[tuple[int, _Return, int, int], CallLevel] = {}
         self._callees: dict[tuple[int, int], str] = {}
-        self._calls_to: dict[tuple[int, int, tuple[Image, ...]], dict[Image, EnteringCalls]] = {}
+        self._across = CallsAcrossImages(lambda image: self._code_of(image.number).references)
+        self._defining: dict[str, tuple[set[Image], dict[Image, int]]] = {}
         self._has_pointer: dict[tuple[int, int], bool] = {}
-        self._importing: dict[tuple[int, tuple[Image, ...]], list[tuple[Image, CodeReferences]]] = {}
 
     def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
         """The verdict on two frames, (number of the image, address), and its reason in words. A caller's address is its
@@ -325,6 +327,16 @@ class CodeProof:
 
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
+        found = self._return((image.number, address))
+        if found is None or not (found.indirect or found.target is not None):
+            return self._find_level(image, address, callee_image, callee_address)
+        # All calls of one function are alike.
+        key = image.number, found, callee_image.number, callee_address
+        if key not in self._levels:
+            self._levels[key] = self._find_level(image, address, callee_image, callee_address)
+        return self._levels[key]
+
+    def _find_level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
         verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
         if reason == CHOSEN:
             return self._level_of_chosen(image, address, callee_image, callee_address)
@@ -361,66 +373,30 @@ class CodeProof:
         self, callee_image: Image, callee_address: int, others: tuple[Image, ...]
     ) -> dict[Image, EnteringCalls]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_to`."""
-        callees = self._code_of(callee_image.number).references
-        start = callees.start_of(callee_address) if callees is not None else None
-        if callees is None or start is None:
-            return {}
-        key = callee_image.number, start, others
-        if key not in self._calls_to:
-            self._calls_to[key] = self._find_calls_to(callees, callee_image, start, others)
-        return self._calls_to[key]
+        return self._across.calls_to(callee_image, callee_address, others)
 
-    def _find_calls_to(
-        self, callees: CodeReferences, callee_image: Image, start: int, others: tuple[Image, ...]
-    ) -> dict[Image, EnteringCalls]:
-        own = callees.calls_of(start)
-        # By image, whether the call before each return address is a direct one.
-        found = {callee_image: dict(zip(own.return_addresses, own.direct, strict=True))}
-        for image, references in self._importers(callee_image, others):
-            calls, jumpers = references.imports_of(callees, start)
-            found.setdefault(image, {}).update(zip(calls.return_addresses, calls.direct, strict=True))
-            for jumper in jumpers:
-                self._add(found, image, references.calls_of(jumper))
-            # Others may call what jumps to the callee, as C++'s `operator delete` does to `free`.
-            entries = {entry for jumper in jumpers for entry in (jumper, *references.jumping_to(jumper))}
-            for other, calling in self._importers(image, others) if entries else ():
-                for entry in entries:
-                    self._add(found, other, calling.imports_of(references, entry)[0])
-        return {image: sorted_calls(calls) for image, calls in found.items()}
-
-    @staticmethod
-    def _add(found: dict[Image, dict[int, bool]], image: Image, calls: EnteringCalls) -> None:
-        """Add calls of what jumps to the callee."""
-        for back in calls.return_addresses:
-            found.setdefault(image, {}).setdefault(back, False)
-
-    def _importers(self, image: Image, others: tuple[Image, ...]) -> list[tuple[Image, CodeReferences]]:
-        """Those of some images that import functions of an image."""
-        key = image.number, others
-        if key not in self._importing:
-            found = []
-            references = self._code_of(image.number).references
-            for other in others:
-                importing = self._code_of(other.number).references if other is not image else None
-                if importing is not None and references is not None and importing.imports_any_of(references):
-                    found.append((other, importing))
-            self._importing[key] = found
-        return self._importing[key]
-
-    def called_function(self, image: Image, address: int, others: "Iterable[Image]") -> tuple[Image, int, int] | None:
-        """As :meth:`undwarf.unwind.exact_paths.CodeProof.called_function`."""
+    def called(self, image: Image, address: int) -> int | str | None:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.called`."""
         found = self._return((image.number, address))
         if found is None or (found.target is None and found.name is None):
             return None
         name = found.name if found.target is None else self._code_of(image.number).imported_at(found.target)
         if name is None and found.target is not None:
-            return image, *self.function_of(image, found.target)
-        for other in others:
-            if name and not _is_dynamic_linker(other):
-                own = self._code_of(other.number).function_named(name)
-                if own is not None:
-                    return other, *self.function_of(other, own)
-        return None
+            return self.function_start(image, found.target)
+        return name or None
+
+    def defined(self, name: str, others: "tuple[Image, ...]") -> tuple[Image, int] | None:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.defined`."""
+        asked, found = self._defining.setdefault(name, (set(), {}))
+        if not asked.issuperset(others):
+            for other in others:
+                if other not in asked and not _is_dynamic_linker(other):
+                    own = self._code_of(other.number).function_named(name)
+                    if own is not None:
+                        found[other] = self.function_start(other, own)
+            asked.update(others)
+        first = next((one for one in others if one in found), None) if found else None
+        return (first, found[first]) if first is not None else None
 
     def entries(self, image: Image, address: int, callee_image: Image, start: int) -> list[int] | None:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.entries`."""
@@ -431,10 +407,11 @@ class CodeProof:
         entries = [start, *sorted(references.jumping_to(start) - {start})]
         if found.target is None and found.name is None:
             return entries
-        named = self.called_function(image, address, (callee_image,))
-        if named is None or named[0] is not callee_image or named[1] not in entries:
-            return None
-        return [named[1]]
+        named = self.called(image, address)
+        if isinstance(named, str):
+            defined = self.defined(named, (callee_image,))
+            return [defined[1]] if defined is not None and defined[1] in entries else None
+        return [named] if image is callee_image and named in entries else None
 
     def leads_to(self, image: Image, target: int, start: int) -> bool:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.leads_to`."""

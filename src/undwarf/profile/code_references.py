@@ -6,12 +6,12 @@ table; both stand for the function here.
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.disasm import Flow, machine_of
-from undwarf.disasm.listing_search import with_flows
-from undwarf.disasm.x86_encoding import CALLED, TAKEN
+from undwarf.disasm.listing_search import addresses_with_flows
 from undwarf.disasm.x86_references import References, pointers_in
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64, ET_EXEC, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_RELA
@@ -88,12 +88,18 @@ class CodeReferences:
             if data is not None
         ]
 
-    def _sites(self, address: int) -> list[tuple[int, int]]:
-        """(CALLED or TAKEN, address) of the references to a target."""
+    def _sites(self, address: int) -> tuple[list[int], list[int], list[int]]:
+        """As :meth:`References.by_kind`, of a target."""
+        number = self._number(address)
+        if number is None or not self._sections:
+            return [], [], []
+        calls, jumps, taken = zip(*(section.by_kind(number) for section in self._sections), strict=True)
+        return list(chain(*calls)), list(chain(*jumps)), list(chain(*taken))
+
+    def _number(self, address: int) -> int | None:
+        """The index of a target."""
         number = bisect_left(self._targets, address)
-        if number == len(self._targets) or self._targets[number] != address:
-            return []
-        return [one for section in self._sections for one in section.of(number)]
+        return number if number < len(self._targets) and self._targets[number] == address else None
 
     @cached_property
     def _words(self) -> set[int]:
@@ -131,14 +137,12 @@ class CodeReferences:
 
     def takes(self, name: str) -> bool:
         """Whether this image has a pointer to a dynamic symbol, in data or in code."""
-        return name in self._named_in_data or any(
-            kind == TAKEN for place in self._import_places.get(name, ()) for kind, _at in self._sites(place)
-        )
+        return name in self._named_in_data or any(self._sites(one)[2] for one in self._import_places.get(name, ()))
 
     def has_pointer(self, start: int) -> bool:
         """Whether this image has a pointer to one of its functions, in data or in code, other than a dynamic symbol."""
         return start in self._pointers or any(
-            kind == TAKEN for place in (start, *self._slots_of.get(start, ())) for kind, _at in self._sites(place)
+            self._sites(place)[2] for place in (start, *self._slots_of.get(start, ()))
         )
 
     @cached_property
@@ -167,20 +171,18 @@ class CodeReferences:
         if start is None:
             return None
         if start not in self._pointed:
-            sites = self._sites(start)
-            if start in self._words or any(kind == TAKEN or self._jumps_from(start, at) for kind, at in sites):
+            calls, jumps, taken = self._sites(start)
+            if taken or start in self._words or any(self._jumps_from(start, at) for at in jumps):
                 self._pointed[start] = True
             else:
-                self._pointed[start] = False if sites else None
+                self._pointed[start] = False if calls or jumps else None
         return self._pointed[start]
 
     def _jumps_from(self, start: int, site: int) -> bool:
         """Whether another function than that at ``start`` jumps at a site, found by :class:`References`."""
         function = self.start_of(site)
-        if function is None or function == start or self._return_address(site) is not None:
-            return False
         # Bytes that look like a short jump are often parts of other instructions.
-        return self._is_jump(function, site)
+        return function is not None and function != start and self._is_jump(function, site)
 
     def _is_jump(self, function: int, site: int) -> bool:
         """Whether an instruction of the function at an address jumps at a site."""
@@ -198,19 +200,9 @@ class CodeReferences:
             found = zeros("Q", 0)
             if code is not None and machine is not None:
                 listing = machine.listing(bytes(code), start)
-                numbers = with_flows(listing.flows, _JUMPS)
-                found = zeros("Q", len(numbers))
-                for at, number in enumerate(numbers):
-                    found[at] = start + listing.offsets[number]
+                found = addresses_with_flows(listing.flows, listing.offsets, start, _JUMPS)
             self._jumps_of[start] = found
         return self._jumps_of[start]
-
-    def _return_address(self, site: int) -> int | None:
-        """The return address of the call at a site; None for a jump."""
-        code = bytes(self._elf.read(site, 2) or b"")
-        if code[:1] == b"\xe8":
-            return site + 5
-        return site + 6 if code == b"\xff\x15" else None
 
     def calls_of(self, address: int) -> EnteringCalls:
         """The calls in this image that may enter the function at an address of it."""
@@ -246,7 +238,7 @@ class CodeReferences:
             return NO_CALLS, set()
         known = self._imported.setdefault(other, {})
         if start not in known:
-            names = self._imports_from(other).get(start, ())
+            names = self.imports_from(other).get(start, ())
             places = [place for name in names for place in self._import_places[name]]
             calls, jumpers = self._entering(places or self._places_of_chosen(other, start))
             known[start] = sorted_calls(dict.fromkeys(calls, bool(places))), jumpers
@@ -310,21 +302,14 @@ class CodeReferences:
         return calls, jumpers
 
     def _find_entering(self, place: int) -> tuple[list[int], set[int]]:
-        calls, jumpers = [], set()
-        for kind, site in self._sites(place):
-            back = self._return_address(site) if kind == CALLED else None
-            if back is not None:
-                calls.append(back)
-                continue
-            jumper = self.start_of(site) if kind == CALLED else None
-            if jumper is not None and self._is_jump(jumper, site):
-                jumpers.add(jumper)
-        return calls, jumpers
+        calls, jumps, _taken = self._sites(place)
+        jumpers = ((self.start_of(site), site) for site in jumps)
+        return calls, {one for one, site in jumpers if one is not None and self._is_jump(one, site)}
 
     @cached_property
     def _names(self) -> dict[int, list[str]]:
         """The names by which this image imports functions of its own, by their start."""
-        return self._imports_from(self)
+        return self.imports_from(self)
 
     @cached_property
     def _import_places(self) -> dict[str, list[int]]:
@@ -336,7 +321,7 @@ class CodeReferences:
                     found.setdefault(name, []).append(address)
         return found
 
-    def _imports_from(self, other: "CodeReferences") -> dict[int, list[str]]:
+    def imports_from(self, other: "CodeReferences") -> dict[int, list[str]]:
         """The imported names that another image defines, by the start of the function."""
         if other not in self._others:
             made = self._others[other] = {}
@@ -349,7 +334,7 @@ class CodeReferences:
         """Whether this image imports functions of another one."""
         if other not in self._importing:
             resolved = self._chooses or not other.resolvers.keys().isdisjoint(self._import_places)
-            self._importing[other] = resolved or bool(self._imports_from(other))
+            self._importing[other] = resolved or bool(self.imports_from(other))
         return self._importing[other]
 
     @cached_property
@@ -365,7 +350,7 @@ class CodeReferences:
     def takers(self, start: int) -> set[int]:
         """The functions with a pointer to one in their code."""
         if start not in self._takers:
-            self._takers[start] = {self.start_of(at) or 0 for kind, at in self._sites(start) if kind == TAKEN}
+            self._takers[start] = {self.start_of(at) or 0 for at in self._sites(start)[2]}
         return self._takers[start]
 
     def resolver(self, name: str) -> int | None:

@@ -58,17 +58,21 @@ class Stubs:
         """(start, end) addresses of the stubs' sections."""
         return [(section.address, section.address + section.size) for section in self.sections]
 
+    @cached_property
+    def _tables(self) -> list[tuple[int, int, int, int, Section]]:
+        """Start, end, bytes of the header, and of each stub, of the sections."""
+        return [(one.address, one.address + one.size, *self._layout(one), one) for one in self.sections]
+
     def find(self, address: int) -> tuple[int, str] | None:
         """(start of the stub, ``name@plt`` still mangled) at an address; None where there is no stub."""
-        for section in self.sections:
-            offset = address - section.address
-            if 0 <= offset < section.size:
-                header, size = self._layout(section)
+        for first, end, header, size, section in self._tables:
+            if first <= address < end:
+                offset = address - first
                 # Beside .plt.sec, .plt only has the lazy binding code, which perf does not name.
                 if offset < header or (section.name == ".plt" and self._has_second):
-                    return section.address, section.name
+                    return first, section.name
                 at = header + (offset - header) // size * size
-                start = section.address + at
+                start = first + at
                 if start not in self._known:
                     name = self._name(section, at, size)
                     self._known[start] = (start, name) if name else None
@@ -78,13 +82,11 @@ class Stubs:
     def around(self, address: int) -> tuple[int, int] | None:
         """The start and end of the stub at an address; in the header of a table, which all its stubs jump to, those of
         the table. None outside of tables."""
-        for section in self.sections:
-            offset = address - section.address
-            if 0 <= offset < section.size:
-                header, size = self._layout(section)
-                if offset < header:
-                    return section.address, section.address + section.size
-                start = address - (offset - header) % size
+        for first, end, header, size, _section in self._tables:
+            if first <= address < end:
+                if address < first + header:
+                    return first, end
+                start = address - (address - first - header) % size
                 return start, start + size
         return None
 
@@ -99,9 +101,8 @@ class Stubs:
     def starts(self) -> dict[int, str]:
         """The imported symbols by the start of the stub that jumps to them."""
         found = {}
-        for section in self.sections:
-            header, size = self._layout(section)
-            for address in range(section.address + header, section.address + section.size - size + 1, size):
+        for first, end, header, size, _section in self._tables:
+            for address in range(first + header, end - size + 1, size):
                 stub = self.find(address)
                 if stub is not None and stub[1].endswith(_SUFFIX):
                     found[address] = stub[1].removesuffix(_SUFFIX)

@@ -26,7 +26,9 @@ class CallCounts:
     samples: Any
     image: Any
     address: Any
-    by_function: dict[tuple[int, int], dict[int, int]]
+    by_function: dict[int, dict[int, int]]
+    numbers: dict[tuple[int, int], int]
+    heaviest: dict[tuple[int, int], list[int]]
 
     @cython.locals(
         parent="const unsigned int[::1]", frame="const unsigned int[::1]", nodes_of="const unsigned int[::1]",
@@ -38,8 +40,8 @@ class CallCounts:
         self.evidence = evidence
         self.stacks = stacks
         self.image, self.address = columns["image"], columns["address"]
-        self.known, self.totals = IntMap(), IntMap()
-        self.by_function = {}
+        self.known, self.totals, self.functions = IntMap(), IntMap(), IntMap()
+        self.by_function, self.numbers, self.heaviest = {}, {}, {}
         parent: Any = columns["parent"]
         frame: Any = columns["frame"]
         nodes_of: Any = stack
@@ -82,62 +84,69 @@ class CallCounts:
             return 0
         found = self.known.get(key)
         if found < 0:
-            with cython.gil:
-                found = self._count(caller, callee)
+            found = self._count(caller, callee)
             self.known.put(key, cython.cast(cython.uint, found))
         return cython.cast(cython.Py_ssize_t, found)
-
-    def total(self, callee: cython.uint) -> cython.Py_ssize_t:
-        """How many samples have a call of the function of ``callee``."""
-        found: cython.longlong = self.totals.get(callee)
-        if found < 0:
-            with cython.gil:
-                found = self._total(callee)
-            self.totals.put(callee, cython.cast(cython.uint, found))
-        return cython.cast(cython.Py_ssize_t, found)
-
-    def _total(self, callee: cython.uint) -> cython.uint:
-        if not self.by_function:
-            self._index()
-        image: cython.uint = self.stacks.frame_image[callee]
-        start: int = self.evidence.function_start(image, self.stacks.frame_address[callee])
-        found: int = sum(self.by_function.get((image, start), {}).values())
-        return min(found, 0xFFFFFFFE)
-
-    def callers(self, image: int, start: int, most: int) -> list[int]:
-        """The frames of at most so many calls to the function that starts at an address of an image: those of most
-        samples, in descending order."""
-        if not self.by_function:
-            self._index()
-        found = self.by_function.get((image, start), {})
-        # Numbers of frames depend on which thread found them first.
-        return sorted(found, key=lambda caller: (-found[caller], self.image[caller], self.address[caller]))[:most]
-
-    @cython.locals(caller=cython.Py_ssize_t, at=cython.uint)
-    def _index(self) -> None:
-        """Find the calls to each function."""
-        starts: dict[int, int] = {}
-        for caller in range(self.first.shape[0]):
-            at = self.first[caller]
-            while at != NOTHING:
-                callee: int = self.callee[at]
-                image: int = self.image[callee]
-                if callee not in starts:
-                    starts[callee] = self.evidence.function_start(image, self.address[callee])
-                calls = self.by_function.setdefault((image, starts[callee]), {})
-                calls[caller] = calls.get(caller, 0) + self.samples[at]
-                at = self.following[at]
 
     def _count(self, caller: cython.uint, callee: cython.uint) -> cython.uint:
         at: cython.uint = self.first[caller]
         found: cython.uint = 0
-        image: cython.uint = self.stacks.frame_image[callee]
-        start: int = self.evidence.function_start(image, self.stacks.frame_address[callee])
+        function: cython.uint = self._function_of(callee)
         while at != NOTHING:
-            if (
-                self.image[self.callee[at]] == image
-                and self.evidence.function_start(image, self.address[self.callee[at]]) == start
-            ):
+            if self._function_of(self.callee[at]) == function:
                 found += self.samples[at]
             at = self.following[at]
         return found
+
+    def total(self, callee: cython.uint) -> cython.Py_ssize_t:
+        """How many samples have a call of the function of ``callee``."""
+        function: cython.uint = self._function_of(callee)
+        found: cython.longlong = self.totals.get(function)
+        if found < 0:
+            with cython.gil:
+                found = self._total(function)
+            self.totals.put(function, cython.cast(cython.uint, found))
+        return cython.cast(cython.Py_ssize_t, found)
+
+    def _total(self, function: cython.uint) -> cython.uint:
+        return min(sum(self._calls_by_function().get(function, {}).values()), 0xFFFFFFFE)
+
+    def callers(self, image: int, start: int, most: int) -> list[int]:
+        """The frames of at most so many calls to the function that starts at an address of an image: those of most
+        samples, in descending order."""
+        by_function = self._calls_by_function()
+        function = self.numbers.get((image, start), -1)
+        if (function, most) not in self.heaviest:
+            found = by_function.get(function, {})
+            # Numbers of frames depend on which thread found them first.
+            order = sorted(found, key=lambda caller: (-found[caller], self.image[caller], self.address[caller]))
+            self.heaviest[function, most] = order[:most]
+        return self.heaviest[function, most]
+
+    @cython.locals(caller=cython.Py_ssize_t, at=cython.uint, function=cython.uint)
+    def _calls_by_function(self) -> dict[int, dict[int, int]]:
+        """By function, its callers and their samples."""
+        if not self.by_function:
+            for caller in range(self.first.shape[0]):
+                at = self.first[caller]
+                while at != NOTHING:
+                    function = self._function_of(self.callee[at])
+                    calls = self.by_function.setdefault(function, {})
+                    calls[caller] = calls.get(caller, 0) + self.samples[at]
+                    at = self.following[at]
+        return self.by_function
+
+    def _function_of(self, frame: cython.uint) -> cython.uint:
+        """The number of the function that a frame is in."""
+        known: cython.longlong = self.functions.get(frame)
+        if known < 0:
+            with cython.gil:
+                known = self._number_function(frame)
+            self.functions.put(frame, cython.cast(cython.uint, known))
+        return cython.cast(cython.uint, known)
+
+    def _number_function(self, frame: cython.uint) -> cython.uint:
+        image: cython.uint = self.stacks.frame_image[frame]
+        start: int = self.evidence.function_start(image, self.stacks.frame_address[frame])
+        number: int = self.numbers.setdefault((image, start), len(self.numbers))
+        return number

@@ -28,6 +28,7 @@ cdef class CallSteps:
     # By address space, the number of the images that its process has mapped; those, by that number.
     cdef IntMap set_numbers
     cdef dict image_sets
+    cdef list image_lists
 
     cdef int save(self) except? -1 nogil
     cdef int restore(self) except? -1 nogil
@@ -47,4 +48,5 @@ cdef class CallSteps:
     cdef Py_ssize_t _keep_bias(self, unsigned long long bias) except? -1
     cdef unsigned int image_set(self) except? 0xFFFFFFFE nogil
     cdef unsigned int _number_image_set(self) except? 0xFFFFFFFE
-    cdef tuple images(self)
+    cdef tuple images_of(self, unsigned int image_set)
+    cdef tuple _images(self)

@@ -33,6 +33,7 @@ class CallSteps:
     function_starts: Any
     function_numbers: dict[tuple[int, int], int]
     image_sets: dict[tuple[int, ...], int]
+    image_lists: list[tuple[int, ...]]
 
     def __init__(self, rules: RuleCache, memory: ProcessMemory, registers: RegisterFile, stepper: FrameStepper) -> None:
         self.rules = rules
@@ -48,6 +49,7 @@ class CallSteps:
         self.bias_count = 0
         self.set_numbers = IntMap()
         self.image_sets = {}
+        self.image_lists = []
 
     def forget(self) -> None:
         """Forget what is known of frames and address spaces: they have other numbers now."""
@@ -235,11 +237,18 @@ class CallSteps:
             self.set_numbers.put(self.rules.space, cython.cast(cython.uint, known))
         return cython.cast(cython.uint, known)
 
+    def images_of(self, image_set: cython.uint) -> tuple:  # type: ignore[type-arg]  # Cython's own tuple
+        """The images of a set, by its number, ascending; none for NOTHING."""
+        return () if image_set == NOTHING else self.image_lists[image_set]
+
     def _number_image_set(self) -> cython.uint:
-        number: int = self.image_sets.setdefault(self.images(), len(self.image_sets))
+        images = self._images()
+        number: int = self.image_sets.setdefault(images, len(self.image_sets))
+        if number == len(self.image_lists):
+            self.image_lists.append(images)
         return number
 
-    def images(self) -> tuple:  # type: ignore[type-arg]  # Cython's own tuple
+    def _images(self) -> tuple:  # type: ignore[type-arg]  # Cython's own tuple
         """The numbers of the images whose code is mapped in the sample's process, ascending."""
         found = set()
         i: cython.Py_ssize_t

@@ -11,24 +11,23 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables.registers import RBP, RSP
+from cython.cimports.undwarf.unwind.call_tables import MAX_SITES
 from cython.cimports.undwarf.unwind.caller_search import WORDS
 from cython.cimports.undwarf.unwind.exact_positions import ALL_PATHS, Position
 from cython.cimports.undwarf.unwind.state_candidates import RETURNS
 
-from undwarf.column import longer, zeros
 from undwarf.spaces.int_map import IntMap
-from undwarf.unwind.call_counts import CallCounts
 from undwarf.unwind.call_steps import CallSteps
+from undwarf.unwind.call_tables import CallTables
 from undwarf.unwind.position_table import PositionTable
 from undwarf.unwind.state_candidates import StateCandidates
 
 MAX_TRIES = cython.declare(cython.Py_ssize_t, 4096)
 """Positions that are tried for one sample. With more to try, nothing is decided."""
-ANYWHERE = cython.declare(cython.uint, 0xFFFFFFFF)
 UNNAMED = cython.declare(cython.uint, 0xFFFFFFFD)
-"""Instead of the function that calls are in."""
-MAX_SEEN = 16
-"""Calls in other stacks that are taken for those of a function, those of most samples."""
+"""Instead of a function that code does not name."""
+IMPORTED = cython.declare(cython.uint, 0x80000000)
+"""Set in the number of a name that stands for a function."""
 
 
 @cython.final
@@ -38,29 +37,17 @@ class CallerSearch:
 
     slots: Any
     called_functions: Any
-    images: Any
-    addresses: Any
-    functions: Any
-    levels: Any
-    firsts: Any
-    counts: Any
-    counts_of_calls: CallCounts | None
+    names: list[str]
+    name_numbers: dict[str, int]
 
     def __init__(self, steps: CallSteps, positions: PositionTable, candidates: StateCandidates) -> None:
         self.steps = steps
         self.positions = positions
         self.candidates = candidates
+        self.tables = CallTables(steps)
         self.words = 0
-        self.counts_of_calls = None
-        self.called, self.pairs, self.tables, self.recursive = IntMap(), IntMap(), IntMap(), IntMap()
-        self.images, self.addresses, self.functions = zeros("I", 64), zeros("Q", 64), zeros("I", 64)
-        self.levels, self.firsts, self.counts = zeros("B", 64), zeros("I", 64), zeros("I", 64)
-        self.used = 0
-
-    def use_counts(self, counts: CallCounts) -> None:
-        """Take calls in the stacks of other samples for callers, too."""
-        self.counts_of_calls = counts
-        self.tables = IntMap()
+        self.called, self.defined, self.recursive = IntMap(), IntMap(), IntMap()
+        self.names, self.name_numbers = [], {}
 
     def scan_stack(self) -> cython.int:
         """Find the return addresses on the stack of the registers that ``steps`` keeps."""
@@ -92,55 +79,69 @@ class CallerSearch:
         sampled one, the registers being those of at most ``reach`` after it. ``level``: how well the calls below are
         proven."""
         word: cython.Py_ssize_t
-        call: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        calls: cython.ulonglong
+        table: cython.Py_ssize_t
+        series: cython.Py_ssize_t
+        count: cython.uint
+        calls: cython.uint
         if self.candidates.returned == RETURNS or self.left <= 0:
             return 0
-        first = self._calls(ANYWHERE, function)
-        calls = self.counts[first]
+        table = self.tables.of(function, self.steps.image_set())
+        calls = self.tables.totals[table]
         # Where calls name the function, one by a pointer is that of such a caller, which has returned as well.
         words: cython.Py_ssize_t = 0 if calls else self.words
         for word in range(words):
-            calls += self.counts[self._calls(self.called_functions[word], function)]
+            calls += self._calls_in(table, word, function)
         if calls == 0:
             return 0
-        for call in range(first, first + self.counts[first]):
-            self._try_call(call, 0, distance, reach, min(level, self.levels[call]), weight)
+        for series in range(table, table + self.tables.table_series[table]):
+            count = self.tables.series_count[series]
+            if count <= MAX_SITES:
+                self._try_calls(self.tables.series_first[series], count, 0, distance, reach, level, weight)
         for word in range(words):
-            first = self._calls(self.called_functions[word], function)
-            for call in range(first, first + self.counts[first]):
-                self._try_call(call, self.slots[word], distance, reach, min(level, self.levels[call]), weight)
+            count = self._calls_in(table, word, function)
+            self._try_calls(self.tables.first, count, self.slots[word], distance, reach, level, weight)
         return 0
+
+    def _calls_in(self, table: cython.Py_ssize_t, word: cython.Py_ssize_t, function: cython.uint) -> cython.uint:
+        """How many calls may enter a function, whose table it is, in the one that is called before a word of the stack;
+        sets ``tables.first``."""
+        if self.called_functions[word] == UNNAMED:
+            return self.tables.in_pointed(table, function)
+        return self.tables.within(table, self.called_functions[word], function)
 
     def is_recursive(self, function: cython.uint) -> cython.bint:
         """Whether a function may call itself, without a detour through other images."""
         known: cython.longlong = self.recursive.get(function)
         if known < 0:
-            with cython.gil:
-                known = self._calls_itself(function)
+            known = self.tables.within(self.tables.of(function, NOTHING), function, function) > 0
             self.recursive.put(function, cython.cast(cython.uint, known))
         return known > 0
 
-    def _calls_itself(self, function: cython.uint) -> cython.bint:
-        image, start = self.steps.function_images[function], self.steps.function_starts[function]
-        return len(self.steps.rules.source.code_evidence.calls_within(image, start, image, start, ())) > 0
+    def _try_calls(
+        self, first: cython.Py_ssize_t, count: cython.uint, slot: cython.ulonglong, distance: cython.int,
+        reach: cython.int, level: cython.int, weight: cython.ulonglong,
+    ) -> cython.int:  # fmt: skip
+        call: cython.Py_ssize_t
+        for call in range(first, first + count):
+            self._try_call(call, slot, distance, reach, min(level, self.tables.levels[call]), weight)
+        return 0
 
     def _try_call(
         self, call: cython.Py_ssize_t, slot: cython.ulonglong, distance: cython.int, reach: cython.int,
         level: cython.int, weight: cython.ulonglong,
     ) -> cython.int:  # fmt: skip
         """Try the positions after a call, in a caller whose return address is in this word of the stack (0: in any)."""
-        bias: cython.ulonglong = self.steps.bias(self.images[call])
-        site: cython.ulonglong = self.addresses[call] + bias
+        bias: cython.ulonglong = self.steps.bias(self.tables.images[call])
+        site: cython.ulonglong = self.tables.addresses[call] + bias
         at: cython.Py_ssize_t
         first: cython.Py_ssize_t
-        function: cython.uint = self.functions[call]
+        function: cython.uint
         share: cython.ulonglong
         depth: cython.int = self.candidates.returned
         if bias == ALL_ONES:
             return 0
-        first = self.firsts[call]
+        function = self.tables.function_of(call)
+        first = self.tables.positions[call]
         if first == NOTHING:
             with cython.gil:
                 first = self._add_positions(call)
@@ -160,76 +161,43 @@ class CallerSearch:
         return 0
 
     def _add_positions(self, call: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        first: cython.Py_ssize_t = self.positions.of_address(self.images[call], self.addresses[call])
-        self.firsts[call] = cython.cast(cython.uint, first)
+        first: cython.Py_ssize_t = self.positions.of_address(self.tables.images[call], self.tables.addresses[call])
+        self.tables.positions[call] = cython.cast(cython.uint, first)
         return first
 
     def _called_before(self, frame: cython.uint) -> cython.uint:
         """The function that the call before the return address of a frame names; UNNAMED where it names none."""
-        key: cython.ulonglong = cython.cast(cython.ulonglong, frame) << 32 | self.steps.image_set()
-        known: cython.longlong = self.called.get(key)
+        key: cython.ulonglong
+        known: cython.longlong = self.called.get(frame)
         if known < 0:
             with cython.gil:
                 known = self._find_called(frame)
-            self.called.put(key, cython.cast(cython.uint, known))
+            self.called.put(frame, cython.cast(cython.uint, known))
+        if known < IMPORTED or known == UNNAMED:
+            return cython.cast(cython.uint, known)
+        key = cython.cast(cython.ulonglong, known) << 32 | self.steps.image_set()
+        known = self.defined.get(key)
+        if known < 0:
+            with cython.gil:
+                known = self._find_defined(cython.cast(cython.uint, key >> 32))
+            self.defined.put(key, cython.cast(cython.uint, known))
         return cython.cast(cython.uint, known)
 
     def _find_called(self, frame: cython.uint) -> cython.uint:
+        """As :meth:`_called_before`; of an import IMPORTED and the number of its name."""
         stacks = self.steps.rules.stacks
-        found = self.steps.rules.source.code_evidence.called_function(
-            stacks.frame_image[frame], stacks.frame_address[frame], self.steps.images()
+        image: cython.uint = stacks.frame_image[frame]
+        found = self.steps.rules.source.code_evidence.called(image, stacks.frame_address[frame])
+        if isinstance(found, str):
+            number: int = self.name_numbers.setdefault(found, len(self.names))
+            if number == len(self.names):
+                self.names.append(found)
+            return IMPORTED | cython.cast(cython.uint, number)
+        return UNNAMED if found is None else self.steps.number_function(image, found)
+
+    def _find_defined(self, imported: cython.uint) -> cython.uint:
+        """The function that an image of the process defines under an imported name; UNNAMED without one."""
+        found = self.steps.rules.source.code_evidence.defined(
+            self.names[imported & ~IMPORTED], self.steps.images_of(self.steps.image_set())
         )
         return UNNAMED if found is None else self.steps.number_function(found[0], found[1])
-
-    def _calls(self, within: cython.uint, callee: cython.uint) -> cython.Py_ssize_t:
-        """Where the calls begin that may enter the function ``callee``, in the function ``within``; ANYWHERE: the
-        direct calls, UNNAMED: those in functions that have pointers."""
-        key: cython.ulonglong = cython.cast(cython.ulonglong, within) << 32 | callee
-        known: cython.longlong = self.pairs.get(key)
-        if known < 0:
-            known = self.pairs.count
-            self.pairs.put(key, cython.cast(cython.uint, known))
-        key = cython.cast(cython.ulonglong, known) << 32 | self.steps.image_set()
-        known = self.tables.get(key)
-        if known < 0:
-            with cython.gil:
-                known = self._add_calls(within, callee)
-            self.tables.put(key, cython.cast(cython.uint, known))
-        return cython.cast(cython.Py_ssize_t, known)
-
-    def _add_calls(self, within: cython.uint, callee: cython.uint) -> cython.Py_ssize_t:
-        """Append a table of calls; one without any has a row that is none."""
-        stacks = self.steps.rules.stacks
-        evidence = self.steps.rules.source.code_evidence
-        images = self.steps.images()
-        number: int = self.steps.function_images[callee]
-        start: int = self.steps.function_starts[callee]
-        if within == ANYWHERE:
-            found = evidence.direct_calls(number, start, images)
-            if self.counts_of_calls is not None:
-                callers = self.counts_of_calls.callers(number, start, MAX_SEEN)
-                found = evidence.with_seen(
-                    found, [(stacks.frame_image[one], stacks.frame_address[one] + 1) for one in callers]
-                )
-        elif within == UNNAMED:
-            found = evidence.calls_by_pointer(number, start, images)
-        else:
-            found = evidence.calls_within(
-                self.steps.function_images[within], self.steps.function_starts[within], number, start, images
-            )
-        first: cython.Py_ssize_t = self.used
-        size: cython.Py_ssize_t = self.images.shape[0]
-        wanted: cython.Py_ssize_t = size
-        while wanted <= first + len(found):
-            wanted *= 2
-        if wanted > size:
-            self.images, self.addresses = longer(self.images, size, wanted), longer(self.addresses, size, wanted)
-            self.levels, self.counts = longer(self.levels, size, wanted), longer(self.counts, size, wanted)
-            self.functions, self.firsts = longer(self.functions, size, wanted), longer(self.firsts, size, wanted)
-        for at, one in enumerate(found, first):
-            self.images[at], self.addresses[at], self.levels[at] = one.image, one.return_address, one.level
-            self.functions[at] = self.steps.number_function(one.image, one.function)
-            self.firsts[at] = NOTHING
-        self.counts[first] = len(found)
-        self.used = first + max(1, len(found))
-        return first

@@ -6,26 +6,28 @@ called to, or past its return. Code is decoded for x86-64 alone: precise events 
 """
 
 import threading
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from undwarf.disasm import Flow, Instruction, machine_of
 from undwarf.disasm.listing_search import with_flows
+from undwarf.disasm.x86_flows import FlowDecoder
+from undwarf.elf.headers import EM_X86_64
 from undwarf.images import Image
 from undwarf.unwind.call_values import CallValues
 from undwarf.unwind.exact_positions import CallLevel
-from undwarf.unwind.instruction_flows import MAX_WINDOW, InstructionFlows
+from undwarf.unwind.instruction_flows import InstructionFlows
 from undwarf.unwind.path_values import End, PathValues
 from undwarf.unwind.symbolic_state import Facts
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
 
-MAX_SITES = 64
-"""Calls of a function that may be the one it returned from."""
 MAX_FUNCTION = 1 << 18
 """Bytes of a function whose calls are looked for."""
+MAX_WINDOW = 96
+"""Bytes of code whose instructions are decoded at once."""
 NO_IMAGE = 0xFFFFFFFF
 LONGEST_INSTRUCTION = 15
 MAX_INSTRUCTIONS = 1 << 14
@@ -47,14 +49,17 @@ class CodeProof(Protocol):
         self, callee_image: Image, callee_address: int, others: tuple[Image, ...], /
     ) -> "Mapping[Image, EnteringCalls]":
         """By image the calls that may enter the function that holds an address, in its image and ``others``, which may
-        jump there as well."""
+        jump there as well; the same object for the same calls."""
 
     def entry_level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> CallLevel:
         """As ``level``, without a search for pointers to the function: an indirect call is UNKNOWN."""
 
-    def called_function(self, image: Image, address: int, others: Iterable[Image], /) -> tuple[Image, int, int] | None:
-        """The image, start and end of the function that the call before a return address (less one) names; an imported
-        one is looked for in ``others``. None where the call names none."""
+    def called(self, image: Image, address: int, /) -> int | str | None:
+        """The start of the function of an image that the call before a return address (less one) names, or the name of
+        an imported one; None where it names none."""
+
+    def defined(self, name: str, others: tuple[Image, ...], /) -> tuple[Image, int] | None:
+        """The first of some images that defines a function of this name, and the start of the function."""
 
     def entries(self, image: Image, address: int, callee_image: Image, start: int, /) -> list[int] | None:
         """The functions of a callee's image that the call at a return address (less one) may enter, of those that are
@@ -88,27 +93,17 @@ class EnteringCalls(Protocol):
         """Whether each call names the function; others go to functions that jump to it."""
 
 
-class Site(NamedTuple):
-    """A call: the number of its image, its return address, where its function starts, and how well the code proves that
-    it enters the callee."""
-
-    image: int
-    return_address: int
-    function: int
-    level: CallLevel
-
-
 class ExactPaths:
-    """The instructions of one image, and calls of its functions."""
+    """The instructions of one image, and calls of its functions. ``flows``: decodes their flows."""
 
-    def __init__(self, image: Image, proof: CodeProof) -> None:
+    def __init__(self, image: Image, proof: CodeProof, flows: FlowDecoder) -> None:
         self.image = image
         self._elf = image.elf
         self._machine = machine_of(self._elf.machine) if self._elf is not None else None
         self._calls: dict[tuple[int, int, int], list[int]] = {}
         self._blocks: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         self._made: dict[int, tuple[Listing, int] | None] = {}
-        self.flows = InstructionFlows(self._window, lambda slot: proof.function_in(image, slot))
+        self.flows = InstructionFlows(list(self._segments()), flows, lambda slot: proof.function_in(image, slot))
 
     def distance(self, start: int, end: int) -> int | None:
         """Instructions from an address to a later one in the same code, if no call, return or jump is between them."""
@@ -136,6 +131,16 @@ class ExactPaths:
                         self._made[address + offset] = listing, row
         made = self._made[address]
         return made[0][made[1]] if made is not None else None
+
+    def _segments(self) -> Iterator[tuple[int, memoryview]]:
+        """Address and bytes of what may be code."""
+        if self._elf is None or self._elf.machine != EM_X86_64:
+            return
+        for one in self._elf.loads:
+            size = min(one.file_size, max(0, len(self._elf.data) - one.offset))
+            code = self._elf.read(one.address, size)
+            if code is not None:
+                yield one.address, code
 
     def _window(self, address: int) -> "tuple[Listing, bytes] | None":
         return self._listing(address, MAX_WINDOW)
@@ -218,7 +223,9 @@ class CodeEvidence:
     ) -> None:
         self._image_of = image_of
         self._proof = proof
+        self._flows = FlowDecoder()
         self._paths: dict[int, ExactPaths] = {}
+        self._calls: dict[tuple[object, ...], tuple[tuple[int, EnteringCalls], ...]] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         self._values = PathValues(self.flows_of, self._instruction)
         self._call_values = CallValues(
@@ -231,7 +238,7 @@ class CodeEvidence:
         """The positions and calls of an image; ``lock`` must be held."""
         found = self._paths.get(image.number)
         if found is None:
-            found = self._paths[image.number] = ExactPaths(image, self._proof)
+            found = self._paths[image.number] = ExactPaths(image, self._proof, self._flows)
         return found
 
     def flows_of(self, number: int) -> InstructionFlows:
@@ -305,77 +312,41 @@ class CodeEvidence:
             self._image_sets[numbers] = images, tuple(images)
         return self._image_sets[numbers]
 
-    def direct_calls(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
-        """The calls, in its own and ``others``, the images of the process, that name the function at an address, or
-        functions that jump to it; those of an image that has more than MAX_SITES are left out."""
+    def calls_to(self, number: int, address: int, others: tuple[int, ...]) -> "tuple[tuple[int, EnteringCalls], ...]":
+        """As :meth:`CodeProof.calls_to`, by the images' numbers, the function's own first; the same object for the same
+        calls. ``others``: the images of the process."""
         with self.lock:
             callee = self._image_of(number)
             images, order = self._images(others)
-            found = []
-            for image, calls in self._proof.calls_to(callee, address, order).items():
-                if len(calls.return_addresses) <= MAX_SITES:
-                    at = number if image is callee else images[image]
-                    found += [self._site(at, image, calls, k) for k in range(len(calls.return_addresses))]
-            return found
+            calls_to = self._proof.calls_to(callee, address, order)
+            found = tuple([(number if image is callee else images[image], calls) for image, calls in calls_to.items()])
+            return self._calls.setdefault((number, id(calls_to), tuple([one for one, _calls in found])), found)
 
-    def with_seen(self, sites: list[Site], calls: Iterable[tuple[int, int]]) -> list[Site]:
-        """Calls, and further ones that were seen to enter the function, by the numbers of their images and return
-        addresses."""
-        known = {(one.image, one.return_address) for one in sites}
-        return sites + [
-            Site(number, back, self.function_start(number, back - 1), CallLevel.POSSIBLE)
-            for number, back in calls
-            if (number, back) not in known and number != NO_IMAGE
-        ]
+    def called(self, number: int, address: int) -> int | str | None:
+        """The start of the function of an image that the call before a return address (less one) names, or the name of
+        an imported one; None where it names none."""
+        with self.lock:
+            return self._proof.called(self._image_of(number), address)
 
-    def called_function(self, number: int, address: int, others: tuple[int, ...]) -> tuple[int, int] | None:
-        """The image and the start of the function that the call before a return address (less one) names; None where it
-        names none. ``others``: the images of the process."""
+    def defined(self, name: str, others: tuple[int, ...]) -> tuple[int, int] | None:
+        """The image and the start of the function that an imported name stands for in a process with the images
+        ``others``."""
         with self.lock:
             images, order = self._images(others)
-            found = self._proof.called_function(self._image_of(number), address, order)
-            return (images.get(found[0], number), found[1]) if found is not None else None
+            found = self._proof.defined(name, order)
+            return (images[found[0]], found[1]) if found is not None else None
 
-    def calls_within(
-        self, number: int, start: int, callee_number: int, callee_address: int, others: tuple[int, ...]
-    ) -> list[Site]:
-        """The calls that may enter a callee without :meth:`direct_calls` in the function at ``start`` of an image.
-        ``others``: the images of the process."""
+    def function_end(self, number: int, start: int) -> int:
+        """The end of the function that starts at an address of an image."""
         with self.lock:
-            _images, order = self._images(others)
-            image, callee = self._image_of(number), self._image_of(callee_number)
-            _start, end = self._proof.function_of(image, start)
-            calls = self._proof.calls_to(callee, callee_address, order).get(image)
-            if calls is not None:
-                first, last = bisect_right(calls.return_addresses, start), bisect_right(calls.return_addresses, end)
-                if first < last:
-                    return [self._site(number, image, calls, k) for k in range(first, last)][:MAX_SITES]
-            if not self._proof.is_pointed_to(callee, callee_address):
-                return []
-            indirect = self.paths_of(image).calls_within(start, end, 1 << Flow.INDIRECT_CALL)
-            return [Site(number, back, start, CallLevel.POSSIBLE) for back in indirect[:MAX_SITES]]
+            return self._proof.function_of(self._image_of(number), start)[1]
 
-    def calls_by_pointer(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
-        """The calls that may enter a function in the functions of its image that have pointers. ``others``: the images
-        of the process."""
+    def is_pointed_to(self, number: int, address: int) -> bool:
+        """As :meth:`CodeProof.is_pointed_to`."""
         with self.lock:
-            callee = self._image_of(number)
-            calls_to = self._proof.calls_to(callee, address, self._images(others)[1])
-            return self._calls_by_pointed(number, callee, calls_to)
+            return self._proof.is_pointed_to(self._image_of(number), address)
 
-    def _calls_by_pointed(self, number: int, image: Image, calls_to: "Mapping[Image, EnteringCalls]") -> list[Site]:
-        calls = calls_to.get(image)
-        if calls is None:
-            return []
-        found = []
-        for k, back in enumerate(calls.return_addresses):
-            if self._proof.is_pointed_to(image, back - 1):
-                found.append(self._site(number, image, calls, k))
-                if len(found) > MAX_SITES:
-                    return []
-        return found
-
-    def _site(self, number: int, image: Image, calls: EnteringCalls, k: int) -> Site:
-        back = calls.return_addresses[k]
-        level = CallLevel.PROVEN if calls.direct[k] else CallLevel.POSSIBLE
-        return Site(number, back, self._proof.function_start(image, back - 1), level)
+    def indirect_calls(self, number: int, start: int, end: int) -> list[int]:
+        """The return addresses of the calls through pointers in the code from ``start`` to ``end``."""
+        with self.lock:
+            return self.paths_of(self._image_of(number)).calls_within(start, end, 1 << Flow.INDIRECT_CALL)

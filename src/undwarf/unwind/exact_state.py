@@ -80,7 +80,7 @@ class ExactState:
         """Decide between states that are proven alike by how often their calls are in stacks; the other counts begin
         again."""
         self.counts = counts
-        self.callers.use_counts(counts)
+        self.callers.tables.use_counts(counts)
         self.samples = self.fitting = self.corrected = self.returned = self.unproven = self.followed = 0
 
     def take_over(self, other: ExactState) -> None:  # noqa: F821 - the class itself, which Cython knows here

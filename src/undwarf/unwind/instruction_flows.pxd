@@ -2,8 +2,9 @@ from undwarf.spaces.int_map cimport IntMap
 
 
 cdef class InstructionFlows:
-    # What decodes some bytes from an address on, and gives the function whose address a slot has.
-    cdef object window
+    # The code; what decodes an instruction, and gives the function whose address a slot has.
+    cdef list segments
+    cdef object decode
     cdef object function_in
     # By instruction: its Flow, the address it jumps to or calls, and the address of the next one. The rows by address.
     cdef IntMap rows

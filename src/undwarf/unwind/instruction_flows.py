@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Where control goes from the instructions of one image: decoded at their first use, some bytes at once."""
+"""Where control goes from the instructions of one image: decoded one by one, at their first use."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm.flow_control import Flow
@@ -10,35 +10,32 @@ from cython.cimports.undwarf.disasm.flow_control import Flow
 from undwarf.column import longer, zeros
 from undwarf.spaces.int_map import IntMap
 
-if TYPE_CHECKING:
-    from undwarf.disasm.listing import Listing
-
-LONGEST = cython.declare(cython.Py_ssize_t, 15)
 MEMORY_LENGTH = cython.declare(cython.int, 6)
 """Bytes of `call` and `jmp *offset(%rip)`."""
 MAX_INSTRUCTIONS = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Instructions of an image that are kept."""
-MAX_WINDOW = 96
-"""Bytes that are decoded at once."""
 
 
 @cython.final
 @cython.cclass
 class InstructionFlows:
-    """The instructions of one image. ``window``: the listing of at most MAX_WINDOW bytes of code from an address on,
-    and these bytes; None where there is no code. ``function_in``: the function whose address a slot of the global
+    """The instructions of one image. ``segments``: address and bytes of its code; ``decode``: a
+    :class:`undwarf.disasm.x86_flows.FlowDecoder`; ``function_in``: the function whose address a slot of the global
     offset table has, None for others."""
 
+    segments: list[tuple[int, Any]]
     flows: Any
     targets: Any
     ends: Any
 
     def __init__(
         self,
-        window: "Callable[[int], tuple[Listing, bytes] | None]",
+        segments: list[tuple[int, Any]],
+        decode: Callable[[Any, int], int],
         function_in: Callable[[int], int | None],
     ) -> None:
-        self.window = window
+        self.segments = segments
+        self.decode = decode
         self.function_in = function_in
         self._clear()
 
@@ -62,43 +59,42 @@ class InstructionFlows:
         return cython.cast(cython.Py_ssize_t, row)
 
     @cython.locals(
-        offsets="const unsigned int[::1]", lengths="const unsigned char[::1]", flows="const unsigned char[::1]",
-        targets="const long long[::1]", code="const unsigned char[::1]", i=cython.Py_ssize_t, at=cython.Py_ssize_t,
-        end=cython.ulonglong, flow=cython.int, second=cython.int, target=cython.ulonglong,
+        code="const unsigned char[::1]", start=cython.ulonglong, found=cython.longlong, at=cython.Py_ssize_t,
+        length=cython.Py_ssize_t, size=cython.Py_ssize_t, i=cython.Py_ssize_t, end=cython.ulonglong, flow=cython.int,
+        second=cython.int, target=cython.ulonglong, number=cython.ulonglong,
     )  # fmt: skip
     def _decode(self, address: cython.ulonglong) -> cython.int:
-        found: Any = self.window(address)
-        if found is None:
-            return 0
-        if self.used > MAX_INSTRUCTIONS:
-            self._clear()
-        listing, read = found
-        if not len(listing):
-            return 0
-        offsets, lengths, flows, targets = listing.offsets, listing.lengths, listing.flows, listing.targets
-        code = read
-        for i in range(offsets.shape[0]):
-            at = offsets[i]
-            # The window may end inside of its last instruction.
-            if at > MAX_WINDOW - LONGEST:
-                break
-            end = address + cython.cast(cython.ulonglong, at + lengths[i])
-            flow, target = flows[i] & 15, cython.cast(cython.ulonglong, targets[i])
-            second = code[at + 1] if lengths[i] > 1 and at + 1 < code.shape[0] else 0
+        for start, data in self.segments:
+            if address - start >= cython.cast(cython.ulonglong, len(data)):
+                continue
+            at = address - start
+            found = self.decode(data, at)
+            flow, size, length = found & 15, found >> 4 & 15, found >> 8
+            code = data
+            end, target, number = address + cython.cast(cython.ulonglong, length), 0, 0
+            for i in range(size):
+                number |= cython.cast(cython.ulonglong, code[at + length - size + i]) << 8 * i
+            if size:
+                target = end + number
+                if number >> (8 * size - 1):
+                    target -= cython.cast(cython.ulonglong, 1) << 8 * size
+            second = code[at + 1] if length > 1 else 0
             if code[at] == 0x0F and second == 0x05:
                 # A system call; it goes on after it.
                 flow = Flow.NEXT
-            elif code[at] == 0xFF and second in (0x15, 0x25) and lengths[i] == MEMORY_LENGTH:
-                slot: int = end + int.from_bytes(read[at + 2 : at + MEMORY_LENGTH], "little", signed=True)
+            elif code[at] == 0xFF and second in (0x15, 0x25) and length == MEMORY_LENGTH:
+                slot: int = end + int.from_bytes(data[at + 2 : at + MEMORY_LENGTH], "little", signed=True)
                 function = self.function_in(slot)
                 if function is not None:
                     flow, target = Flow.CALL if second == 0x15 else Flow.JUMP, function
-            self._keep(address + cython.cast(cython.ulonglong, at), flow, target, end)
+            return self._keep(address, flow, target, end)
         return 0
 
     def _keep(
         self, address: cython.ulonglong, flow: cython.int, target: cython.ulonglong, end: cython.ulonglong
     ) -> cython.int:
+        if self.used > MAX_INSTRUCTIONS:
+            self._clear()
         if self.used == self.flows.shape[0]:
             self.flows = longer(self.flows, self.used, 2 * self.used)
             self.targets = longer(self.targets, self.used, 2 * self.used)

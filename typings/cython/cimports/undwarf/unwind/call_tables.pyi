@@ -1,0 +1,3 @@
+"""undwarf/unwind/call_tables.pxd"""
+
+MAX_SITES: int
