@@ -14,6 +14,7 @@ from undwarf.disasm import Flow, Instruction, machine_of
 from undwarf.disasm.listing_search import with_flows
 from undwarf.images import Image
 from undwarf.unwind.exact_positions import CallLevel
+from undwarf.unwind.frame_depths import UNKNOWN, FrameDepths
 from undwarf.unwind.instruction_flows import MAX_WINDOW, InstructionFlows
 from undwarf.unwind.path_values import End, PathValues
 
@@ -178,6 +179,7 @@ class CodeEvidence:
         self._paths: dict[int, ExactPaths] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         self._values = PathValues(self.flows_of, self._instruction)
+        self._depths = FrameDepths(self.flows_of, self._instruction)
         # Walkers of several threads ask.
         self.lock = threading.RLock()
 
@@ -200,6 +202,14 @@ class CodeEvidence:
         """As :meth:`PathValues.ends`."""
         with self.lock:
             return self._values.ends(image, address, sites, reach)
+
+    def depth(self, number: int, address: int, is_return: bool) -> int:
+        """As :meth:`FrameDepths.depth`, before the instruction at an address, or after the call that holds it."""
+        if number == NO_IMAGE:
+            return UNKNOWN
+        with self.lock:
+            start, end = self._proof.function_of(self._image_of(number), address)
+            return self._depths.depth(number, start, end, address + is_return)
 
     def function_start(self, number: int, address: int) -> int:
         """As :meth:`CodeProof.function_start`."""

@@ -34,10 +34,11 @@ cdef class StateCandidates:
     cdef Candidate[CANDIDATES] found
     cdef Py_ssize_t count
     cdef double[CANDIDATES] scores
-    # The rule of the position that was added last, if it is in the frame; the address it is reached from; its candidate
-    # (-1: its callers are false).
+    # The rule of the position that was added last, if it is in the frame; the address it is reached from; the depth of
+    # its stack pointer; its candidate (-1: its callers are false).
     cdef unsigned int last_rule
     cdef unsigned long long last_base
+    cdef unsigned long long last_depth
     cdef Py_ssize_t last
     # The calls that the candidate at hand has returned to.
     cdef int returned

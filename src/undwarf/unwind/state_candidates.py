@@ -33,6 +33,7 @@ class StateCandidates:
     returned: int
     last_rule: int
     last_base: int
+    last_depth: int
     last: int
 
     def __init__(self, steps: CallSteps, positions: PositionTable) -> None:
@@ -65,15 +66,19 @@ class StateCandidates:
         cfa: cython.ulonglong
         level: cython.int
         rule: cython.uint = NOTHING
+        depth: cython.ulonglong = 0
         if self.positions.kinds[position] == Position.IN_FRAME:
-            # Positions with one rule in a row have one outcome.
+            # Positions with one rule, and as much on the stack, have one outcome.
             rule = self.positions.rules[position]
-            if rule == self.last_rule and base == self.last_base:
+            depth = self.steps.depth(
+                rule, base + cython.cast(cython.ulonglong, self.positions.addresses[position]), True
+            )
+            if rule == self.last_rule and base == self.last_base and depth == self.last_depth:
                 if self.last >= 0:
                     self.found[self.last].weight += weight
                     self.found[self.last].distance = min(distance, self.found[self.last].distance)
                 return CallLevel.POSSIBLE if self.last >= 0 else CallLevel.IMPOSSIBLE
-        self.last_rule, self.last_base, self.last = rule, base, -1
+        self.last_rule, self.last_base, self.last_depth, self.last = rule, base, depth, -1
         self.steps.restore()
         level = min(self.positions.attempt(position, base, function), least)
         if level == CallLevel.IMPOSSIBLE or (level == CallLevel.UNKNOWN and self.returned):
