@@ -84,7 +84,7 @@ class PathEvidence:
                 reached = self.candidates.reached_by(at, base, function, like)
                 if reached >= 0:
                     wholes[reached] += weight
-                    agreeing = 0 if facts is None else facts.agreeing(registers, self.read, biases)
+                    agreeing = 0 if facts is None else facts.agreeing(registers, self.steps.registers.flags, self.read, biases)
                     if agreeing >= 0:
                         shares[reached] += weight * LIKELIER ** min(agreeing, MOST_FACTS)
         self.steps.restore()
