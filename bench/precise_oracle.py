@@ -703,6 +703,22 @@ class Oracle:
             return any(self._walk(h, sample, one, h.calls[-1], [*reversed(h.calls[:-1])]) for one in inside)
         return False
 
+    def is_deep_enough(self, at: int, sp: int, registers: dict[str, int]) -> bool:
+        """Whether a frame pointer is as far from the stack pointer as the code of its function has pushed."""
+        stated = self.code.stated(at)
+        depth = self.code.evidence.depth(*stated, False) if stated else -1
+        one = self.code.functions.at(at)
+        cfa = registers["rbp"] + 16
+        return depth <= 16 or not self.uses_frame_pointer(one[1], at) or cfa == sp + depth
+
+    def uses_frame_pointer(self, start: int, at: int) -> bool:
+        """Whether a function has set up a frame pointer in straight code before an address."""
+        found, where = False, start
+        while where < at and (one := self.code.instruction(where)) is not None and where - start < 64:
+            found = found or (one.mnemonic == Mnemonic.MOV and one.op0_register == Register.RBP and one.op1_register == Register.RSP)
+            where = one.next_ip
+        return found
+
     def _past_jump(self, h: History, sample: Sample, registers: dict[str, int]) -> bool:
         for k in range(NEAR):
             above = sample.registers["rsp"] + 8 * k
@@ -732,6 +748,8 @@ class Oracle:
                 return False
             callee = one - 1
         h.chain = [h.path[0][0] if h.path else h.end, *(one - 1 for one in (*h.sites, *callers))]
+        if any(not self.is_deep_enough(one, sample.registers["rsp"], registers) for one in ([h.end] if h.end and not calls else [])):
+            return False
         # The stack that a signal interrupted may be another one.
         other = any(self.code.bytes_at(one, len(RESTORER)) == RESTORER for one in callers)
         return other or stack.stop in WHOLE or self.is_go

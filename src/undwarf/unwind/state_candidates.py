@@ -18,7 +18,7 @@ from undwarf.unwind.position_table import PositionTable
 
 UNSEEN = cython.declare(cython.double, 0.25)
 """Samples that a call counts for which is in none."""
-FAR_LIKELIER = cython.declare(cython.double, 8)
+FAR_LIKELIER = cython.declare(cython.double, 6)
 """How many times the next candidate's likelihood must be exceeded. On the programs of docs/explanation/precise.md with
 a skid of 1 to 12 instructions: 4: 0.8 % false and 6.9 % cut of all stacks; 6: 0.5 and 7.6 %; 8: 0.4 and 8.2 %."""
 MAX_CALLERS = cython.declare(cython.int, 16)
