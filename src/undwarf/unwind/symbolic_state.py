@@ -236,9 +236,7 @@ class SymbolicState:
         stack = tuple(one for one in self._memory.items() if one[0][0] > NUMBER)
         # First what gives whole symbols.
         related.sort(key=lambda one: -one[1][2])
-        return Facts(
-            tuple(related), stack, tuple(self._conditions), tuple(self._definitions), self._flags
-        )
+        return Facts(tuple(related), stack, tuple(self._conditions), tuple(self._definitions), self._flags)
 
     def execute(self, one: Instruction, image: int) -> None:
         """The effect of an instruction of an image that does not call, return, or jump."""
@@ -246,7 +244,7 @@ class SymbolicState:
         flags = self._flags_of(one) if one.action not in FLAGS_KEPT else self._flags
         effect = _EFFECTS.get(one.action)
         is_known = one.destination < REGISTERS and one.left < REGISTERS
-        if not (effect is not None and is_known and effect(self, one, image)) and not self._compute(one, image):
+        if not (effect is not None and is_known and effect(self, one, image)) and not self._compute(one):
             self.forget(one.writes)
             if any("w" in operand.access for operand in one.memory):
                 self._memory.clear()
@@ -300,14 +298,14 @@ class SymbolicState:
         """The register or the immediate of a store or push."""
         return self.registers[one.left] if one.left >= 0 else (NUMBER, one.immediate & WORD, 64)
 
-    def _place(self, memory: Memory | None, image: int) -> Place | None:
+    def _place(self, memory: Memory | None) -> Place | None:
         """Where an operand is, if that is on the stack, in the image or near what a register points to."""
         if memory is None:
             return None
         if memory.segment:
             return ELSEWHERE
         if memory.absolute:
-            return -1 - image, memory.displacement
+            return -1 - self._image, memory.displacement
         if memory.index >= 0 or not 0 <= memory.base < REGISTERS:
             return None
         return self._at(memory.base, memory.displacement)
@@ -362,16 +360,16 @@ class SymbolicState:
         self.registers[one.destination] = NUMBER, one.immediate & WORD, 64
         return True
 
-    def _load(self, one: Instruction, image: int) -> bool:
+    def _load(self, one: Instruction, _image: int) -> bool:
         if not one.memory or one.signed:
             return False
-        self.registers[one.destination] = self._read(self._place(one.memory[0], image), one.memory[0].size)
+        self.registers[one.destination] = self._read(self._place(one.memory[0]), one.memory[0].size)
         return True
 
-    def _store(self, one: Instruction, image: int) -> bool:
+    def _store(self, one: Instruction, _image: int) -> bool:
         if not one.memory:
             return False
-        self._write(self._place(one.memory[0], image), self._operand(one), one.memory[0].size)
+        self._write(self._place(one.memory[0]), self._operand(one), one.memory[0].size)
         return True
 
     def _address(self, one: Instruction, image: int) -> bool:
@@ -434,7 +432,7 @@ class SymbolicState:
         operation = Mnemonic.AND if operation == Mnemonic.TEST else operation
         return Flags(action, self._computed(operation, left, right, size), ZERO, 8 * size, operation in _SHIFTS)
 
-    def _compute(self, one: Instruction, image: int) -> bool:
+    def _compute(self, one: Instruction) -> bool:
         """The effect of an instruction that computes one value of two; False for others."""
         native = one.native
         if not isinstance(native, Native):
@@ -448,7 +446,7 @@ class SymbolicState:
         elif operation in _OPERATIONS and count in (2, 3):
             first = count - 2
             (left, size), (right, _size) = (self._compared_operand(one, native, first + k) for k in range(2))
-            if size not in STACK_SIZES or count == 3 and operation != Mnemonic.IMUL:
+            if size not in STACK_SIZES or (count == 3 and operation != Mnemonic.IMUL):
                 return False
             value = self._computed(operation, left, right, size)
         elif operation == Mnemonic.LEA and one.memory and one.width in STACK_SIZES:
@@ -463,7 +461,7 @@ class SymbolicState:
                 return False
             self.registers[REGISTER_OF[native.op_register(0)]] = value
         else:
-            self._write(self._place(one.memory[0], image), value, one.memory[0].size)
+            self._write(self._place(one.memory[0]), value, one.memory[0].size)
         return True
 
     def _computed_address(self, one: Instruction, memory: Memory) -> Value | None:
@@ -504,7 +502,7 @@ class SymbolicState:
             return value, WIDTH_OF[native.op_register(number)]
         if kind == OpKind.MEMORY:
             size = one.memory[0].size if one.memory else 0
-            return self._read(self._place(one.memory[0] if one.memory else None, self._image), size), size
+            return self._read(self._place(one.memory[0] if one.memory else None), size), size
         return (NUMBER, native.immediate(number) & WORD, 64), 0
 
 
