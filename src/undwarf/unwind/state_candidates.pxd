@@ -62,5 +62,5 @@ cdef class StateCandidates:
     cdef Py_ssize_t likeliest(self, unsigned int frame, CallCounts counts) except? -2 nogil
     cdef Py_ssize_t _likeliest(self, unsigned int frame, CallCounts counts) except? -2
     cdef list _callers(self, Py_ssize_t at, unsigned long long highest)
-    cdef double _score(self, Py_ssize_t at, unsigned int frame, list callers, CallCounts counts) except? -1
+    cdef double _score(self, Py_ssize_t at, unsigned int frame, object callers, CallCounts counts) except? -1
     cdef int take(self, Py_ssize_t candidate) except? -1 nogil

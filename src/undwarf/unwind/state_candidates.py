@@ -288,7 +288,7 @@ class StateCandidates:
                 break
         return found
 
-    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, callers: "list[int]", counts: CallCounts) -> cython.double:
+    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, callers: Any, counts: CallCounts) -> cython.double:
         """How likely a candidate is, in relation to others. 0 where a function has returned, and one of the calls is
         neither proven nor in any other stack: the caller may be another one that calls by a pointer."""
         i: cython.int
