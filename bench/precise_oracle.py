@@ -1,6 +1,6 @@
 """Which histories fit what precise samples hold: whether their true stack could be known at all.
 
-Usage: python bench/precise_oracle.py FOLDER ... [--missed | --all] [--most N] [--json FILE]   (needs z3-solver from PyPI)
+Usage: python bench/precise_oracle.py FOLDER ... [--all] [--most N] [--json FILE]   (needs z3-solver, from PyPI)
 
 A history is a path of at most 12 instructions from the exact instruction to the state, and the calls that functions
 which returned on it went back to. For each sample of a folder of `precise_truth.py` with a skid, all histories are
@@ -15,6 +15,9 @@ Histories with the same functions in their stacks are one answer. A sample whose
 undecidable: what was recorded is what each of them gives. How probable each is follows from what is not in the sample
 only: every lateness from 1 to 12 alike, both ways of a branch whose condition is not known alike, and calls by their
 shares in the true stacks of the same program, which no profiler has.
+
+With `--all` it is also shown what the best decision would give: always the most probable answer, if it has at least a
+share of the probability, else none.
 """
 
 from __future__ import annotations
@@ -23,18 +26,30 @@ import argparse
 import json
 import random
 import struct
+import subprocess
 import sys
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import z3
-from iced_x86 import ConditionCode, Decoder, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind
-from iced_x86 import Register, RegisterExt
-from precise_recordings import KINDS, MOST_LATE, OTHER_STACK, REGISTERS, START, STEP
+from iced_x86 import (
+    ConditionCode,
+    Decoder,
+    FlowControl,
+    Instruction,
+    InstructionInfoFactory,
+    MemorySizeExt,
+    Mnemonic,
+    OpAccess,
+    OpKind,
+    Register,
+    RegisterExt,
+)  # fmt: skip
+from precise_recordings import MOST_LATE, START, STEP
 from precise_truth import Functions, is_ambiguous, judge, of_undwarf, place, truths
 
 from undwarf import Mapping, Unwinder
@@ -44,7 +59,10 @@ from undwarf.perfdata import SampleField
 from undwarf.unwind.exact_positions import CallLevel
 from undwarf.unwind.stop_reason import WHOLE
 
-NAMES = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "rip", "flags", "cs", "ss", *(f"r{k}" for k in range(8, 16)))
+NAMES = (
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "rip", "flags", "cs", "ss", *(f"r{k}" for k in range(8, 16))
+)  # fmt: skip
+"""Of the registers in the bed's recordings, in perf's order."""
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
 FLAG_BITS = {"c": 0, "p": 2, "z": 6, "s": 7, "o": 11}
 PRESERVED = ("rbx", "rbp", "rsp", "r12", "r13", "r14", "r15")
@@ -52,7 +70,10 @@ MOST_HISTORIES = 6000
 NEAR = 16
 RESTORER = bytes.fromhex("48c7c00f0000000f05")
 """`rt_sigreturn`: `mov $15, %rax; syscall`."""
-CONTEXT = ("r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp", "rip", "flags")
+CONTEXT = (
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp", "rip",
+    "flags",
+)  # fmt: skip
 """Registers in a signal's frame, behind the return address and 40 bytes (struct sigcontext)."""
 INFO = InstructionInfoFactory()
 ALLOWED = (CallLevel.POSSIBLE, CallLevel.PROVEN)
@@ -89,7 +110,9 @@ def read_samples(path: Path) -> Iterator[Sample]:
             ip, _pid, _tid, now = struct.unpack_from("=QIIQ", data, at + 8)
             words = struct.unpack_from(f"={2 + len(NAMES)}Q", data, at + 48 + skipped)
             begin = at + 48 + skipped + 8 * (2 + len(NAMES))
-            yield Sample((now - START) // STEP, ip, dict(zip(NAMES, words[1:], strict=False)), data[begin : begin + words[-1]])
+            yield Sample(
+                (now - START) // STEP, ip, dict(zip(NAMES, words[1:], strict=False)), data[begin : begin + words[-1]]
+            )
         at += size
 
 
@@ -125,7 +148,7 @@ class Code:
             with Path("/proc/self/mem").open("rb") as memory:
                 memory.seek(start)
                 data = memory.read(end - start)
-            self.files[name] = data, ElfFile.from_bytes(data) if hasattr(ElfFile, "from_bytes") else None
+            self.files[name] = data, ElfFile.from_bytes(data)
         if not name.startswith("/") and name != "[vdso]":
             return None
         if name not in self.files:
@@ -166,7 +189,6 @@ class Code:
 
     def level(self, back: int, callee: int) -> CallLevel:
         """What the code says of a return address as that of a call of the function that holds ``callee``."""
-        callee = self.functions.at(callee)[1] if False else callee
         key = back, callee
         if key not in self.levels:
             one, other = self.stated(back - 1), self.stated(callee)
@@ -183,21 +205,29 @@ class Code:
         image, start = stated[0], self.evidence.function_start(*stated)
         key = image, start
         if key not in self.sites:
-            self.sites[key] = [one.return_address + self.images[one.image]
-                               for one in self.evidence.direct_calls(image, start, self.others) if one.image in self.images]
+            self.sites[key] = [
+                one.return_address + self.images[one.image]
+                for one in self.evidence.direct_calls(image, start, self.others)
+                if one.image in self.images
+            ]
         found = list(self.sites[key])
         for word in words:
             before = self.stated(word - 1)
             called = self.evidence.called_function(*before, self.others) if before else None
             if called is not None and called[0] in self.images:
-                found += [one.return_address + self.images[one.image]
-                          for one in self.evidence.calls_within(*called, image, start, self.others) if one.image in self.images]
+                found += [
+                    one.return_address + self.images[one.image]
+                    for one in self.evidence.calls_within(*called, image, start, self.others)
+                    if one.image in self.images
+                ]
         return list(dict.fromkeys(found))
 
 
 def sub(value: z3.BitVecRef, size: int, high: bool = False) -> z3.BitVecRef:
     """The low bytes of a value; ``high``: its second byte."""
-    return z3.Extract(15, 8, value) if high else value if value.size() == 8 * size else z3.Extract(8 * size - 1, 0, value)
+    return (
+        z3.Extract(15, 8, value) if high else value if value.size() == 8 * size else z3.Extract(8 * size - 1, 0, value)
+    )
 
 
 class State:
@@ -205,7 +235,9 @@ class State:
 
     def __init__(self, known: dict[str, int], sample: Sample, code: Code) -> None:
         self.sample, self.code = sample, code
-        self.registers = {name: z3.BitVecVal(known[name], 64) if name in known else z3.BitVec(f"{name}_0", 64) for name in GENERAL}
+        self.registers = {
+            name: z3.BitVecVal(known[name], 64) if name in known else z3.BitVec(f"{name}_0", 64) for name in GENERAL
+        }
         self.flags: dict[str, z3.BoolRef | None] = {name: z3.Bool(f"flag_{name}_0") for name in FLAG_BITS}
         self.before: dict[int, z3.BitVecRef] = {}
         self.memory: dict[int, z3.BitVecRef] = {}
@@ -308,7 +340,7 @@ class State:
         return z3.BitVecVal(one.immediate(number), bits)
 
     def memory_size(self, one: Instruction) -> int:
-        return {1: 1, 2: 2, 4: 4, 8: 8}.get(MEMORY_SIZES(one), 8)
+        return {1: 1, 2: 2, 4: 4, 8: 8}.get(memory_bytes(one), 8)
 
     def operand_bits(self, one: Instruction) -> int:
         if one.op_kind(0) == OpKind.REGISTER:
@@ -365,10 +397,12 @@ class State:
         f = self.flags
         less = z3.Xor(f["s"], f["o"])
         found = {
-            ConditionCode.O: f["o"], ConditionCode.NO: z3.Not(f["o"]), ConditionCode.B: f["c"], ConditionCode.AE: z3.Not(f["c"]),
+            ConditionCode.O: f["o"], ConditionCode.NO: z3.Not(f["o"]),
+            ConditionCode.B: f["c"], ConditionCode.AE: z3.Not(f["c"]),
             ConditionCode.E: f["z"], ConditionCode.NE: z3.Not(f["z"]), ConditionCode.BE: z3.Or(f["c"], f["z"]),
             ConditionCode.A: z3.Not(z3.Or(f["c"], f["z"])), ConditionCode.S: f["s"], ConditionCode.NS: z3.Not(f["s"]),
-            ConditionCode.P: f["p"], ConditionCode.NP: z3.Not(f["p"]), ConditionCode.L: less, ConditionCode.GE: z3.Not(less),
+            ConditionCode.P: f["p"], ConditionCode.NP: z3.Not(f["p"]),
+            ConditionCode.L: less, ConditionCode.GE: z3.Not(less),
             ConditionCode.LE: z3.Or(f["z"], less), ConditionCode.G: z3.Not(z3.Or(f["z"], less)),
         }  # fmt: skip
         return found.get(code, self.doubt())
@@ -390,7 +424,9 @@ class State:
             self.assign(one, extend(bits - source.size(), source) if bits > source.size() else source)
         elif m == Mnemonic.LEA:
             found = self.address(one)
-            self.assign(one, sub(found if found is not None else self.unknown(64), RegisterExt.size(one.op_register(0))))
+            self.assign(
+                one, sub(found if found is not None else self.unknown(64), RegisterExt.size(one.op_register(0)))
+            )
         elif m in (Mnemonic.ADD, Mnemonic.SUB, Mnemonic.CMP):
             x, y = a(), self.operand(one, 1)
             value = z3.simplify(x + y if m == Mnemonic.ADD else x - y)
@@ -482,12 +518,22 @@ class State:
 
     def operand_count(self, one: Instruction, bits: int) -> z3.BitVecRef:
         count = self.operand(one, 1) if one.op_count > 1 else z3.BitVecVal(1, bits)
-        count = count if count.size() == bits else z3.ZeroExt(bits - count.size(), count) if count.size() < bits else sub(count, bits // 8)
+        count = (
+            count
+            if count.size() == bits
+            else z3.ZeroExt(bits - count.size(), count)
+            if count.size() < bits
+            else sub(count, bits // 8)
+        )
         return z3.simplify(count & (63 if bits == 64 else 31))
 
     def forget(self, one: Instruction) -> None:
         """What an instruction writes that is not modelled is unknown."""
-        address = self.address(one) if one.op_count and any(one.op_kind(k) == OpKind.MEMORY for k in range(one.op_count)) else None
+        address = (
+            self.address(one)
+            if one.op_count and any(one.op_kind(k) == OpKind.MEMORY for k in range(one.op_count))
+            else None
+        )
         info = INFO.info(one)
         for used in info.used_registers():
             if used.access not in (OpAccess.READ, OpAccess.COND_READ, OpAccess.NONE):
@@ -496,7 +542,7 @@ class State:
                     self.registers[GENERAL[full - Register.RAX]] = self.unknown(64)
         for memory in info.used_memory():
             if memory.access not in (OpAccess.READ, OpAccess.COND_READ, OpAccess.NONE, OpAccess.NO_MEM_ACCESS):
-                self.store(address, self.unknown(8 * max(1, MEMORY_SIZES(one))))
+                self.store(address, self.unknown(8 * max(1, memory_bytes(one))))
         if one.rflags_modified:
             self.doubt_flags()
 
@@ -509,9 +555,7 @@ class State:
 
     def finish(self) -> list[z3.BoolRef]:
         """What must hold at the end."""
-        needs = list(self.needs)
-        for name in GENERAL:
-            needs.append(self.registers[name] == self.sample.registers[name])
+        needs = [*self.needs, *(self.registers[name] == self.sample.registers[name] for name in GENERAL)]
         for name, bit in FLAG_BITS.items():
             if self.flags[name] is not None:
                 needs.append(self.flags[name] == bool(self.sample.registers["flags"] >> bit & 1))
@@ -523,9 +567,8 @@ class State:
         return needs
 
 
-def MEMORY_SIZES(one: Instruction) -> int:
-    from iced_x86 import MemorySizeExt
-
+def memory_bytes(one: Instruction) -> int:
+    """The bytes of an instruction's memory operand."""
     return MemorySizeExt.size(one.memory_size)
 
 
@@ -552,9 +595,13 @@ class Oracle:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self.code = Code(folder, stack)
-        mappings = [Mapping(start, end, offset, name if name.startswith("/") or name == "[vdso]" else "") for start, end, offset, name in self.code.mappings]
+        mappings = [
+            Mapping(start, end, offset, name if name.startswith("/") or name == "[vdso]" else "")
+            for start, end, offset, name in self.code.mappings
+        ]
         self.unwinder = stack.enter_context(Unwinder(mappings, lambda _address, _size: None, cache=False))
         self.is_go = folder.name.endswith("-go")
+        self._slot_targets: dict[int, int] | None = None
         self.shares: Counter[tuple[int, int]] = Counter()
         self.totals: Counter[int] = Counter()
 
@@ -562,13 +609,17 @@ class Oracle:
         """Take the calls in true stacks for how frequent calls are."""
         at = self.code.functions.at
         for chain in chains:
-            for callee, caller in zip(chain, chain[1:], strict=False):
+            for callee, caller in pairwise(chain):
                 self.shares[at(callee)[1], caller + 1] += 1
                 self.totals[at(callee)[1]] += 1
 
     def histories(self, sample: Sample) -> list[History]:
         """All that the code allows, whatever registers and stack are."""
-        words = tuple(dict.fromkeys(w for k in range(64) if (w := sample.word(sample.registers["rsp"] + 8 * k)) and self.code.stated(w)))
+        words = tuple(
+            dict.fromkeys(
+                w for k in range(64) if (w := sample.word(sample.registers["rsp"] + 8 * k)) and self.code.stated(w)
+            )
+        )
         found: list[History] = []
         work = [History([], sample.ip, (), (), 1 / MOST_LATE, 0, "", sample.ip)]
         interrupted = self.interrupted(sample)
@@ -587,10 +638,22 @@ class Oracle:
                 continue
             flow = one.flow_control
 
-            def go(end: int, how: str, *, sites: tuple[int, ...] = h.sites, calls: tuple[int, ...] = h.calls, share: float = 1.0,
-                   late: int = 1, weak: str = h.weak, base: int = h.base, h: History = h) -> None:
+            def go(
+                end: int,
+                how: str,
+                *,
+                sites: tuple[int, ...] = h.sites,
+                calls: tuple[int, ...] = h.calls,
+                share: float = 1.0,
+                late: int = 1,
+                weak: str = h.weak,
+                base: int = h.base,
+                h: History = h,
+            ) -> None:
                 if h.late + late <= MOST_LATE:
-                    work.append(History([*h.path, (h.end, how)], end, sites, calls, h.weight * share, h.late + late, weak, base))
+                    work.append(
+                        History([*h.path, (h.end, how)], end, sites, calls, h.weight * share, h.late + late, weak, base)
+                    )
 
             if one.mnemonic in (Mnemonic.SYSCALL, Mnemonic.SYSENTER):
                 # The state would be the kernel's, unless it delivers a signal.
@@ -614,15 +677,14 @@ class Oracle:
                 if target:
                     go(target, how, calls=calls)
                 elif not h.weak:
-                    # In the callee, or back from it.
-                    for late in range(1, MOST_LATE - h.late + 1):
-                        if calls:
-                            found.append(History([*h.path, (h.end, "unknown")], 0, h.sites, calls, h.weight * 0.5, h.late + late, "callee", h.base))
+                    # In code that is not followed, or back from it.
+                    path, weak = [*h.path, (h.end, "unknown")], "callee" if calls else "jump"
+                    found += [
+                        History(path, 0, h.sites, calls, h.weight * 0.5, late, weak, h.base)
+                        for late in range(h.late + 1, MOST_LATE + 1)
+                    ]
                     if calls:
                         go(calls[-1], "returned", calls=calls[:-1], share=0.5, late=2, weak="returned")
-                    else:
-                        for late in range(1, MOST_LATE - h.late + 1):
-                            found.append(History([*h.path, (h.end, "unknown")], 0, h.sites, (), h.weight * 0.5, h.late + late, "jump", h.base))
             elif flow == FlowControl.RETURN and h.calls:
                 go(h.calls[-1], "return", calls=h.calls[:-1])
             elif flow == FlowControl.RETURN and len(h.sites) < 3:
@@ -660,24 +722,30 @@ class Oracle:
 
     def _slots(self) -> dict[int, int]:
         """By address the functions that slots of global offset tables have."""
-        if not hasattr(self, "_slot_targets"):
-            import subprocess
-
+        if self._slot_targets is None:
             defined: dict[str, list[tuple[str, int]]] = {}
             relocations = []
             for name, (_image, bias) in self.code.biases.items():
                 if not name.startswith("/"):
                     continue
-                for line in subprocess.run(["readelf", "-W", "--dyn-syms", name], capture_output=True, text=True, check=True).stdout.splitlines():
+                for line in subprocess.run(
+                    ["readelf", "-W", "--dyn-syms", name], capture_output=True, text=True, check=True
+                ).stdout.splitlines():
                     words = line.split()
                     if len(words) == 8 and words[3] in ("FUNC", "IFUNC") and words[6] != "UND":
                         kind = words[3]
                         defined.setdefault(words[7].split("@")[0], []).append((kind, int(words[1], 16) + bias))
-                for line in subprocess.run(["readelf", "-W", "-r", name], capture_output=True, text=True, check=True).stdout.splitlines():
+                for line in subprocess.run(
+                    ["readelf", "-W", "-r", name], capture_output=True, text=True, check=True
+                ).stdout.splitlines():
                     words = line.split()
                     if len(words) >= 5 and words[2] in ("R_X86_64_JUMP_SLOT", "R_X86_64_JUMP_SLO", "R_X86_64_GLOB_DAT"):
                         relocations.append((int(words[0], 16) + bias, words[4].split("@")[0]))
-            self._slot_targets = {slot: defined[name][0][1] for slot, name in relocations if name in defined and defined[name][0][0] == "FUNC"}
+            self._slot_targets = {
+                slot: defined[name][0][1]
+                for slot, name in relocations
+                if name in defined and defined[name][0][0] == "FUNC"
+            }
         return self._slot_targets
 
     def is_possible(self, h: History, sample: Sample) -> bool:
@@ -715,7 +783,9 @@ class Oracle:
         """Whether a function has set up a frame pointer in straight code before an address."""
         found, where = False, start
         while where < at and (one := self.code.instruction(where)) is not None and where - start < 64:
-            found = found or (one.mnemonic == Mnemonic.MOV and one.op0_register == Register.RBP and one.op1_register == Register.RSP)
+            found = found or (
+                one.mnemonic == Mnemonic.MOV and one.op0_register == Register.RBP and one.op1_register == Register.RSP
+            )
             where = one.next_ip
         return found
 
@@ -725,11 +795,19 @@ class Oracle:
             word = sample.word(above)
             if word and self.code.stated(word) and self.code.level(word, h.base) in ALLOWED:
                 bp = sample.word(above - 8) if k and registers["rbp"] == above - 8 else registers["rbp"]
-                if self._walk(h, sample, {**registers, "rsp": above + 8, "rbp": bp or 0}, word, [], [word]):
+                if self._walk(h, sample, {**registers, "rsp": above + 8, "rbp": bp or 0}, word, [], (word,)):
                     return True
         return False
 
-    def _walk(self, h: History, sample: Sample, registers: dict[str, int], rip: int, calls: list[int], first: list[int] = []) -> bool:
+    def _walk(
+        self,
+        h: History,
+        sample: Sample,
+        registers: dict[str, int],
+        rip: int,
+        calls: list[int],
+        first: tuple[int, ...] = (),
+    ) -> bool:
         if h.signal is not None and not sample.stack:
             h.chain = [h.path[0][0] if h.path else h.end, *(one - 1 for one in h.sites)]
             return True
@@ -737,7 +815,7 @@ class Oracle:
         addresses = [int(one.address) for one in stack.frames]
         if addresses[1 : 1 + len(calls)] != calls:
             return False
-        callers = first + addresses[1 + len(calls) :]
+        callers = [*first, *addresses[1 + len(calls) :]]
         callee = h.base if not h.sites else h.sites[-1] - 1
         for k, one in enumerate(callers):
             level = self.code.level(one, callee)
@@ -748,7 +826,10 @@ class Oracle:
                 return False
             callee = one - 1
         h.chain = [h.path[0][0] if h.path else h.end, *(one - 1 for one in (*h.sites, *callers))]
-        if any(not self.is_deep_enough(one, sample.registers["rsp"], registers) for one in ([h.end] if h.end and not calls else [])):
+        if any(
+            not self.is_deep_enough(one, sample.registers["rsp"], registers)
+            for one in ([h.end] if h.end and not calls else [])
+        ):
             return False
         # The stack that a signal interrupted may be another one.
         other = any(self.code.bytes_at(one, len(RESTORER)) == RESTORER for one in callers)
@@ -775,7 +856,24 @@ class Oracle:
                 break
             known = more
         if h.weak == "callee":
-            for name in ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx", "rbp", "rsp", "r12", "r13", "r14", "r15"):
+            for name in (
+                "rax",
+                "rcx",
+                "rdx",
+                "rsi",
+                "rdi",
+                "r8",
+                "r9",
+                "r10",
+                "r11",
+                "rbx",
+                "rbp",
+                "rsp",
+                "r12",
+                "r13",
+                "r14",
+                "r15",
+            ):
                 state.registers[name] = z3.BitVecVal(sample.registers[name], 64)
             state.doubt_flags()
         needs = [z3.simplify(one) for one in state.finish()]
@@ -803,7 +901,9 @@ class Oracle:
         elif how == "return":
             state.pop()
         elif how == "left":
-            state.needs.append(state.pop() == h.sites[sum(1 for a, b in h.path[: h.path.index((at, how))] if b == "left")])
+            state.needs.append(
+                state.pop() == h.sites[sum(1 for a, b in h.path[: h.path.index((at, how))] if b == "left")]
+            )
         elif how == "returned":
             if one.flow_control == FlowControl.INDIRECT_BRANCH:
                 state.pop()
@@ -811,7 +911,9 @@ class Oracle:
         elif how == "repeat":
             state.forget(one)
         elif how == "kernel":
-            state.registers["rax"], state.registers["rcx"], state.registers["r11"] = (state.unknown(64) for _k in range(3))
+            state.registers["rax"], state.registers["rcx"], state.registers["r11"] = (
+                state.unknown(64) for _k in range(3)
+            )
             state.doubt_flags()
 
     @staticmethod
@@ -830,6 +932,84 @@ class Oracle:
         return [h for h in allowed if self.is_possible(h, sample) and self.is_consistent(h, sample)], len(allowed)
 
 
+@dataclass
+class Row:
+    """What was found for a sample: how many answers there are, and how probable all of them, the true one, and the most
+    probable one. ``of``: as how many samples it counts."""
+
+    folder: str
+    number: int
+    outcome: str
+    place: str
+    late: int
+    answers: int
+    all: float
+    right: float
+    most: float
+    of: float
+    chain: list[str]
+    now: str
+
+    @property
+    def kind(self) -> str:
+        """Whether the sample can be decided; what is not followed may lose the true history."""
+        return "truth lost" if not self.right else "one answer" if self.answers == 1 else "several answers"
+
+
+def rows_of(folder: Path, places: list[str], most: int, is_any: bool) -> Iterator[Row]:
+    """At most so many of a folder's samples with a state at some places; of any, or those whose stack is missed."""
+    with ExitStack() as stack:
+        oracle = Oracle(folder, stack)
+        functions = oracle.code.functions
+        known = truths(folder)
+        oracle.learn([one.chain for one in known])
+        samples = {one.number: one for one in read_samples(folder / "skid.data")}
+        chosen = [
+            (number, outcome)
+            for number, chain, stop in of_undwarf(folder / "skid.data")
+            for outcome in (judge(known[number], chain, stop, functions)[0],)
+            if (is_any or outcome != "equal")
+            and not is_ambiguous(known[number], functions)
+            and place(known[number], "skid", functions) in places
+        ]
+        total = len(chosen)
+        random.Random(1).shuffle(chosen)
+        del chosen[most:]
+        for number, outcome in chosen:
+            truth = known[number]
+            answers: dict[tuple[tuple[str, int, str], ...], float] = {}
+            for one in oracle.answers(samples[number])[0]:
+                key = tuple(map(functions.at, one.chain))
+                answers[key] = answers.get(key, 0) + one.weight
+            true = tuple(map(functions.at, truth.chain[: truth.reachable]))
+            right = sum(weight for key, weight in answers.items() if key[: len(true)] == true[: len(key)])
+            yield Row(
+                folder.name, number, outcome, place(truth, "skid", functions), truth.late, len(answers),
+                sum(answers.values()), right, max(answers.values(), default=0), total / len(chosen),
+                [name for _image, _start, name in true[:3]], functions.at(truth.after_all[0])[2],
+            )  # fmt: skip
+
+
+def show(rows: list[Row]) -> None:
+    """How many samples can be decided."""
+    kinds: Counter[str] = Counter()
+    for row in rows:
+        kinds[row.kind] += row.of
+    total = sum(kinds.values())
+    shares = (f"{kind} {count:.0f} ({100 * count / total:.1f} %)" for kind, count in kinds.most_common())
+    print(f"of {total:.0f}:", ", ".join(shares), flush=True)
+
+
+def show_decisions(rows: list[Row]) -> None:
+    """What always the most probable answer gives, if its share of the probability is large enough."""
+    total = sum(row.of for row in rows)
+    for share in (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.0):
+        taken = [row for row in rows if row.all and row.most >= share * row.all]
+        right = sum(row.of for row in taken if row.right >= row.most * (1 - 1e-9))
+        false = sum(row.of for row in taken) - right
+        print(f"  at least {share:.2f}: {100 * right / total:6.2f} % equal, {100 * false / total:5.2f} % false")
+
+
 def main() -> int:
     """Folders of recordings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -837,49 +1017,20 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="any sample, not only those whose stack undwarf misses")
     parser.add_argument("--most", type=int, default=100, help="samples of a folder, taken at random")
     parser.add_argument("--places", default="same frame,tail call,callee")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--json", type=Path, help="write what was found for each sample")
     options = parser.parse_args()
-    rows = []
+    rows: list[Row] = []
     for folder in options.folders:
-        with ExitStack() as stack:
-            oracle = Oracle(folder, stack)
-            functions = oracle.code.functions
-            known = truths(folder)
-            oracle.learn([one.chain for one in known])
-            samples = {one.number: one for one in read_samples(folder / "skid.data")}
-            found = {number: judge(known[number], chain, stop, functions)[0] for number, chain, stop in of_undwarf(folder / "skid.data")}
-            chosen = [number for number, outcome in found.items()
-                      if (options.all or outcome != "equal") and not is_ambiguous(known[number], functions)
-                      and number in samples and place(known[number], "skid", functions) in options.places.split(",")]
-            total = len(chosen)
-            begin = len(rows)
-            random.Random(1).shuffle(chosen)
-            for number in chosen[: options.most]:
-                truth, sample = known[number], samples[number]
-                fitting, allowed = oracle.answers(sample)
-                at = functions.at
-                weights: dict[tuple[tuple[str, int, str], ...], float] = {}
-                for h in fitting:
-                    key = tuple(at(one) for one in h.chain)
-                    weights[key] = weights.get(key, 0) + h.weight
-                truly = tuple(at(one) for one in truth.chain[: truth.reachable])
-                right = sum(w for key, w in weights.items() if key[: len(truly)] == truly[: len(key)])
-                rows.append({"folder": folder.name, "number": number, "outcome": found[number], "allowed": allowed,
-                             "place": place(truth, "skid", functions), "late": truth.late, "answers": len(weights),
-                             "right": right, "most": max(weights.values(), default=0), "all": sum(weights.values()),
-                             "weak": sum(bool(h.weak) for h in fitting), "chain": [at(one)[2] for one in truth.chain[:3]],
-                             "now": at(truth.after_all[0])[2], "of": total})
-                if options.verbose:
-                    row = rows[-1]
-                    print(row["number"], row["outcome"], row["place"], "late", row["late"], "answers", row["answers"], "right %.2f" % (right / row["all"] if row["all"] else -1),
-                          "allowed", allowed, "weak", row["weak"], row["chain"], row["now"], hex(sample.ip), hex(truth.after_all[0]), flush=True)
-            counts = Counter("truth lost" if not r["right"] else "one answer" if r["answers"] == 1 else "several" for r in rows[begin:])
-            print(f"{folder.name:24}{total:6}", dict(counts), flush=True)
+        found = list(rows_of(folder, options.places.split(","), options.most, options.all))
+        print(f"{folder.name:24}", end="")
+        show(found) if found else print("none")
+        rows += found
+    if rows:
+        show(rows)
+    if rows and options.all:
+        show_decisions(rows)
     if options.json:
-        options.json.write_text(json.dumps(rows))
-    counts = Counter(("truth lost" if not r["right"] else "one answer" if r["answers"] == 1 else "several") for r in rows)
-    print(dict(counts))
+        options.json.write_text(json.dumps([asdict(row) for row in rows]))
     return 0
 
 
