@@ -483,7 +483,7 @@ def test_a_served_page_asks_for_other_code_and_says_when_the_server_is_gone(page
         server.stdout.close()
     page.press("4")
     page.wait("() => !document.querySelector('#problem').hidden")
-    assert "was undwarf view ended?" in page.text("#problem")
+    assert "was undwarf ended?" in page.text("#problem")
 
 
 def test_csv_has_the_rows_as_they_are_shown(page: PageUnderTest) -> None:

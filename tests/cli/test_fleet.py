@@ -2,8 +2,12 @@
 
 import json
 import os
+import select
+import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import NamedTuple
 import duckdb
 import pytest
 from tests.support.fleets import SHIPPED, name_frames, write_host
+from tests.support.page_parts import decode
 from tests.support.perfdata.build import PLAIN, Attr, Build
 
 from undwarf.cli.main import run
@@ -178,3 +183,32 @@ def test_errors_say_what_is_wrong(arguments: list[str], words: str, tmp_path: Pa
     assert done.exit_code in (1, 2, 3)
     assert words in " ".join(done.output.split())
     assert "defect of undwarf" not in done.output
+
+
+def test_a_store_is_served_until_it_is_interrupted(store: Path) -> None:
+    command = [sys.executable, "-m", "undwarf", "fleet", "serve", str(store), "--span", "release=2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None and select.select([server.stdout], [], [], 60)[0]
+            address = server.stdout.readline().decode().strip()
+            with urllib.request.urlopen(address, timeout=20) as page:
+                assert b'data-served="true"' in page.read()
+            with urllib.request.urlopen(f"{address}part/fleet?span=host%3Dhost-2-1", timeout=20) as answer:
+                about = decode(answer.read())
+            assert (about.store, about.within) == (str(store), "release=2")
+            assert about.span["labels"] == [["host", ["host-2-1"]]]
+            server.send_signal(signal.SIGINT)
+            _out, errors = server.communicate(timeout=20)
+            assert (server.returncode, b"Traceback" in errors) == (0, False)
+        finally:
+            server.kill()
+
+
+def test_what_cannot_be_served_is_said_at_once(store: Path, tmp_path: Path, fleet: Command) -> None:
+    done = fleet("serve", tmp_path / "none")
+    assert done.exit_code == 1 and "has no recordings" in done.output
+    done = fleet("serve", store, "--span", "2020-01-01")
+    assert done.exit_code == 1 and "is in the span" in done.output
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = fleet("serve", store, "--port", taken.getsockname()[1])
+    assert done.exit_code == 2 and "--port" in done.output

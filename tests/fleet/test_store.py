@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,7 +70,10 @@ def test_compaction_makes_the_same_files_however_recordings_came(
     size: int, limit: int, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("undwarf.fleet.compaction.ROWS", limit)
-    paths = [*hosts(tmp_path, 5), *RECORDINGS]
+    paths = [*hosts(tmp_path, 5), *(shutil.copy(path, tmp_path) for path in RECORDINGS)]
+    for path in paths:
+        # The day of the one that has a clock of its own.
+        os.utime(path, (1_795_900_000, 1_795_900_000))
     one, other = Store(str(tmp_path / "one")), Store(str(tmp_path / "other"))
     take(one, paths)
     for path in reversed(paths):

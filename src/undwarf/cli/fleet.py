@@ -20,6 +20,8 @@ from undwarf.cli.common import (
 )
 from undwarf.cli.query import Format, format_of, named_output, sink_of, write_result
 from undwarf.cli.report import CALL_GRAPH, CHILDREN, PERCENT_LIMIT
+from undwarf.cli.serving import OPEN, PORT
+from undwarf.cli.serving import serve as serve_site
 from undwarf.errors import NothingUsable, UsageError
 
 if TYPE_CHECKING:
@@ -579,6 +581,30 @@ def flamegraph(
 
         page = parts.page
         write_flamegraph(WrittenFile(store, output), page.part.values, page.quality, sys.stdout)
+
+
+@command.command()
+@STORE
+@SPAN
+@OPEN
+@PORT
+def serve(store: str, spans: tuple[str, ...], opens: bool, port: int) -> None:
+    """Show the store in a browser: choose time and labels, compare two spans.
+
+    The page is that of undwarf view, served on 127.0.0.1 until the command is interrupted. What is added to the store
+    meanwhile is there when the page is loaded again.
+
+    \b
+    Examples:
+      undwarf fleet serve profiles --open
+      undwarf fleet serve s3://bucket/profiles --span service=web
+      ssh -L 8000:127.0.0.1:8000 host undwarf fleet serve profiles --port 8000
+    """
+    from undwarf.fleet.site import StoreSite
+    from undwarf.fleet.span import joined
+    from undwarf.fleet.store import Store
+
+    serve_site(StoreSite(Store(store), joined(spans)), port, opens)
 
 
 def _kinds(_context: click.Context, _parameter: click.Parameter, value: str) -> "tuple[By, ...]":

@@ -2,13 +2,13 @@
 
 import contextlib
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, input_format_option, notify, take_shared
+from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, SKID, Job, input_format_option, take_shared
+from undwarf.cli.serving import OPEN, PORT, open_in_browser, serve
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,14 +36,8 @@ Examples:
 @click.option(
     "-o", "--output", metavar="FILE", default=None, help="Write the page to FILE and end; - for standard output."
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-@click.option(
-    "--port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="The port to serve on. Default: one that is free.",
-)
+@OPEN
+@PORT
 @click.option("--title", metavar="TEXT", default=None, help="Title of the page. Default: the name of the recording.")
 @click.option(
     "--types/--no-types",
@@ -107,36 +101,12 @@ def _parts(job: Job, title: str | None, skid: bool, *, served: bool) -> "PagePar
 
 def _serve(pages: "list[tuple[str, PageParts]]", port: int, opens: bool) -> None:
     """Serve until the command is interrupted."""
-    from undwarf.serve.server import PageServer
     from undwarf.serve.site import Recordings
 
     # Before anybody waits for it.
     for _title, parts in pages:
         parts.part("profile")
-    try:
-        server = PageServer(Recordings(pages), port)
-    except OSError as error:
-        raise UsageError(f"port {port} cannot be used", error.strerror or str(error), "give another --port") from error
-    with server:
-        click.echo(server.address)
-        sys.stdout.flush()
-        notify("note", "only this machine can open it; Ctrl-C ends it")
-        if opens:
-            _open(server.address_for_once())
-        # The main thread, which alone is interrupted, only waits.
-        serving = threading.Thread(target=server.serve_forever, daemon=True)
-        serving.start()
-        with contextlib.suppress(KeyboardInterrupt):
-            while serving.is_alive():
-                serving.join(60)
-        server.shutdown()
-
-
-def _open(address: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(address):
-        notify("warning", "no browser could be started: open the address in one")
+    serve(Recordings(pages), port, opens)
 
 
 def _write(job: Job, parts: "PageParts", output: str, types: bool | None, opens: bool, as_json: bool) -> None:
@@ -146,7 +116,7 @@ def _write(job: Job, parts: "PageParts", output: str, types: bool | None, opens:
     data = parts.for_file(types=parts.wants_types if types is None else types)
     write_page(data, output)
     if opens:
-        _open(Path(output).resolve().as_uri())
+        open_in_browser(Path(output).resolve().as_uri())
     if as_json:
         from undwarf.outputs.summaries import WrittenFile, write_view
 

@@ -87,10 +87,10 @@ def column_of(values: Any, typecode: Any = "I") -> memoryview:
     """A column of an Arrow array of numbers without nulls. Raises UnreadableInput for nulls."""
     pa = arrow()
 
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
     if not len(values):
         return zeros(typecode, 0)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
     if values.null_count:
         raise UnreadableInput("the store is damaged", "a number is missing")
     size = values.type.bit_width // 8

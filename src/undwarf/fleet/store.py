@@ -218,8 +218,10 @@ class Store:
         self.write(f"commits/{name}.json", text)
         return Commit(name, listed, frozenset(names))
 
-    def contents(self) -> Contents:
-        """What the store holds now. Raises UnreadableInput for commits that are damaged or of another version."""
+    def contents(self, known: dict[str, Commit] | None = None) -> Contents:
+        """What the store holds now. ``known``: commits by name that were read before; those that are read now are
+        added. Raises UnreadableInput for commits that are damaged or of another version."""
+        commits = known if known is not None else {}
         for _try in range(_TRIES):
             names = [path.rpartition("/")[2] for path in self.found("commits")]
             names = [name for name in names if COMMIT.fullmatch(name)]
@@ -227,7 +229,10 @@ class Store:
                 why = f"it has more than {self.limits.store_commits:,} commits"
                 raise UnreadableInput(f"cannot read {self.address}", why, f"undwarf fleet compact {self.address}")
             try:
-                return Contents([self._commit(name) for name in names])
+                for name in names:
+                    if name not in commits:
+                        commits[name] = self._commit(name)
+                return Contents([commits[name] for name in names])
             except FileNotFoundError:
                 # Replaced, and removed, since the list was made.
                 continue

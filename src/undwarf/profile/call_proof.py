@@ -262,6 +262,7 @@ class CodeProof:
         self._functions: dict[tuple[int, int], tuple[int, int]] = {}
         self._callees: dict[tuple[int, int], str] = {}
         self._calls_to: dict[tuple[int, int, tuple[Image, ...]], dict[Image, EnteringCalls]] = {}
+        self._has_pointer: dict[tuple[int, int], bool] = {}
         self._importing: dict[tuple[int, tuple[Image, ...]], list[tuple[Image, CodeReferences]]] = {}
 
     def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
@@ -420,6 +421,47 @@ class CodeProof:
                 if own is not None:
                     return other, *self.function_of(other, own)
         return None
+
+    def entries(self, image: Image, address: int, callee_image: Image, start: int) -> list[int] | None:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.entries`."""
+        found = self._return((image.number, address))
+        references = self._code_of(callee_image.number).references
+        if found is None or references is None:
+            return None
+        entries = [start, *sorted(references.jumping_to(start) - {start})]
+        if found.target is None and found.name is None:
+            return entries
+        named = self.called_function(image, address, (callee_image,))
+        if named is None or named[0] is not callee_image or named[1] not in entries:
+            return None
+        return [named[1]]
+
+    def leads_to(self, image: Image, target: int, start: int) -> bool:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.leads_to`."""
+        if target == start:
+            return True
+        code = self._code_of(image.number)
+        name = code.imported_at(target)
+        return bool(name) and code.function_named(name or "") == start
+
+    def has_pointer(self, image: Image, start: int, others: "Iterable[Image]") -> bool:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.has_pointer`."""
+        key = image.number, start
+        if key not in self._has_pointer:
+            self._has_pointer[key] = self._find_pointer(image, start, others)
+        return self._has_pointer[key]
+
+    def _find_pointer(self, image: Image, start: int, others: "Iterable[Image]") -> bool:
+        references = self._code_of(image.number).references
+        if references is None:
+            return True
+        names = []
+        for entry in (start, *references.jumping_to(start)):
+            if references.has_pointer(entry):
+                return True
+            names += references.exported_names(entry)
+        using = (found for one in others if names and (found := self._code_of(one.number).references) is not None)
+        return any(one.takes(name) for one in using for name in names)
 
     def is_pointed_to(self, image: Image, address: int) -> bool:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.is_pointed_to`."""

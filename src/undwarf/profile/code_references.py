@@ -14,11 +14,12 @@ from undwarf.disasm.listing_search import with_flows
 from undwarf.disasm.x86_encoding import CALLED, TAKEN
 from undwarf.disasm.x86_references import References, pointers_in
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import EM_X86_64, ET_EXEC, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
+from undwarf.elf.headers import EM_X86_64, ET_EXEC, SHF_ALLOC, SHF_EXECINSTR, SHT_DYNSYM, SHT_RELA
 from undwarf.symbols.elf_symtab import relocations_of_types
 from undwarf.symbols.plt import Stubs
 from undwarf.types.sources.data_symbols import DataSymbols
 
+R_X86_64_64 = 1
 R_X86_64_RELATIVE = 8
 _JUMPS = 1 << Flow.JUMP | 1 << Flow.BRANCH | 1 << Flow.INDIRECT_JUMP
 MAX_CODE = 1 << 20
@@ -97,13 +98,59 @@ class CodeReferences:
     @cached_property
     def _words(self) -> set[int]:
         """All words of data that are the start of a function: pointers, addends of relocations, dynamic symbols."""
+        return self._pointers | self._words_in(symbols=True)
+
+    @cached_property
+    def _pointers(self) -> set[int]:
+        """As :attr:`_words`, without dynamic symbols."""
+        return self._words_in(symbols=False)
+
+    def _words_in(self, *, symbols: bool) -> set[int]:
+        """The starts of functions in the table of dynamic symbols, or in all other data."""
         found: set[int] = set()
         for section in self._elf.sections:
-            if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC:
+            data = None
+            if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC and (section.type == SHT_DYNSYM) == symbols:
                 data = self._elf.section_data(section)
-                if data is not None:
-                    found |= pointers_in(data, self._starts)
+            if data is not None:
+                found |= pointers_in(data, self._starts)
         return found
+
+    @cached_property
+    def _named_in_data(self) -> frozenset[str]:
+        """The symbols whose addresses the dynamic linker writes into data."""
+        elf = self._elf
+        numbers = set()
+        for section in elf.sections:
+            data = elf.section_data(section) if section.type == SHT_RELA else None
+            if data is not None and elf.machine == EM_X86_64:
+                kinds = (R_X86_64_64,) * 3
+                rows = relocations_of_types(data, elf.is_64, False, True, kinds, elf.limits.symbols)
+                numbers |= {symbol for _at, _kind, symbol, _addend in rows}
+        return frozenset(self._stubs.symbol_names(numbers)) if self._stubs is not None else frozenset()
+
+    def takes(self, name: str) -> bool:
+        """Whether this image has a pointer to a dynamic symbol, in data or in code."""
+        return name in self._named_in_data or any(
+            kind == TAKEN for place in self._import_places.get(name, ()) for kind, _at in self._sites(place)
+        )
+
+    def has_pointer(self, start: int) -> bool:
+        """Whether this image has a pointer to one of its functions, in data or in code, other than a dynamic symbol."""
+        return start in self._pointers or any(
+            kind == TAKEN for place in (start, *self._slots_of.get(start, ())) for kind, _at in self._sites(place)
+        )
+
+    @cached_property
+    def _names_of(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for name, start in self.functions_by_name.items():
+            found.setdefault(start, []).append(name)
+        return found
+
+    def exported_names(self, start: int) -> list[str]:
+        """The names by which others may be linked against a function."""
+        return self._names_of.get(start, [])
 
     def start_of(self, address: int) -> int | None:
         """The start of the stub at an address, or of the function that unwind information describes there or before."""

@@ -9,9 +9,9 @@ from undwarf.api import OpenedRecording
 from undwarf.column import absent
 from undwarf.outputs.json_values import wholeness
 from undwarf.outputs.page.parts import encode
-from undwarf.serve.page_parts import MOST_BYTES, OUTSIDE_PARTS, described
+from undwarf.serve.page_parts import MOST_BYTES, NO_CODE, OUTSIDE_PARTS, SERVED_BOUNDS, Described, described
 from undwarf.views.comparison.combined import Combined, combine
-from undwarf.views.page.code_part import CodeBounds, CodeSources, code_part, function_weights, heaviest
+from undwarf.views.page.code_part import CodeBounds, CodeSources, code_part, function_weights, heaviest, without_code
 from undwarf.views.page.comparison_part import ComparedPage, compared_page, comparison_part
 from undwarf.views.page.profile_part import Bounds
 
@@ -28,29 +28,36 @@ _LEAST_SCALE = 1 / 256
 
 
 class Side(NamedTuple):
-    """The first recording of a side, whose code is shown. ``symfs``: the root of its machine's files, or empty.
-    ``touched``: what its samples access, if data types were compared; ``skid``: with accesses before the sample."""
+    """The first recording of a side, whose code is shown, or what is said of a store, which has none. ``symfs``: the
+    root of its machine's files, or empty. ``touched``: what its samples access, if data types were compared; ``skid``:
+    with accesses before the sample."""
 
-    source: "OpenedRecording | OpenedProfile[ApiProfile]"
+    source: "OpenedRecording | OpenedProfile[ApiProfile] | Described"
     symfs: str = ""
     touched: "ResolvedAccesses | None" = None
     skid: bool = False
 
 
 def comparison_parts(
-    comparison: "Comparison", before: Side, after: Side, title: str, *, weight: "Weight" = "period"
+    comparison: "Comparison",
+    before: Side,
+    after: Side,
+    title: str,
+    *,
+    weight: "Weight" = "period",
+    served: bool = False,
 ) -> dict[str, bytes]:
     """The parts by name: ``profile``, ``comparison``, ``code`` of the side after and ``before-code``, and with data
-    types ``types`` and ``before-types``. Larger pages than MOST_BYTES have fewer rows and stack nodes, which their
-    notes say."""
+    types ``types`` and ``before-types``. Files larger than MOST_BYTES have fewer rows and stack nodes, which their
+    notes say; pages that are ``served`` have SERVED_BOUNDS."""
     combined = combine(comparison, weight)
     most = (MOST_BYTES - OUTSIDE_PARTS) / _BASE64
     scale = 1.0
     while True:
-        usual = Bounds()
+        usual = SERVED_BOUNDS if served else Bounds()
         bounds = Bounds(int(usual.rows * scale), int(usual.nodes * scale))
         parts = _parts(comparison, combined, before, after, title, weight, bounds)
-        if sum(map(len, parts.values())) <= most or scale <= _LEAST_SCALE:
+        if served or sum(map(len, parts.values())) <= most or scale <= _LEAST_SCALE:
             return parts
         scale /= 2
 
@@ -70,8 +77,12 @@ def _parts(
     page = compared_page(comparison, combined, title, recording, dump=max(dumps, default=0), bounds=bounds)
     page.page.part.values["quality"] = wholeness(page.page.quality)
     compared = comparison_part(comparison, combined, page, weight)
+    wanted: list[int] = []
     compared.values["machines"] = [described(one.source) for one in (before, after)]
-    wanted = heaviest(page.page, function_weights(page.page))
+    if isinstance(after.source, Described):
+        compared.values["recordings_are"] = "parts"
+    else:
+        wanted = heaviest(page.page, function_weights(page.page))
     parts = {
         "profile": encode(page.page.part),
         "comparison": encode(compared),
@@ -116,6 +127,8 @@ def _types(combined: Combined, compared: ComparedPage, side: Side, touched: "Res
 
 def _code(comparison: "Comparison", compared: ComparedPage, side: int, of: Side, wanted: Sequence[int]) -> Any:
     """The code of one side's first recording."""
+    if isinstance(of.source, Described):
+        return without_code(NO_CODE)
     recorded = (comparison.after if side else comparison.before)[0]
     numbers = (comparison.functions.after if side else comparison.functions.before)[0]
     functions: list[list[int]] = [[] for _function in compared.page.functions]

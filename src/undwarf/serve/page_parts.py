@@ -14,7 +14,7 @@ from undwarf.outputs.page.parts import encode
 from undwarf.profile.grouping import look_up
 from undwarf.profile.model import Profile
 from undwarf.profile.stack_order import distinct
-from undwarf.views.page.code_part import CodeBounds, CodeSources, code_part, function_weights, heaviest
+from undwarf.views.page.code_part import CodeBounds, CodeSources, code_part, function_weights, heaviest, without_code
 from undwarf.views.page.profile_part import Bounds, PageProfile, profile_part
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Described(NamedTuple):
 
     path: str
     stack_dump: int
+
+
+NO_CODE = "a store has the stacks of recordings, and not their programs"
+NO_ACCESSES = "the page of a store does not show data types"
 
 
 class PageParts:
@@ -113,6 +117,8 @@ class PageParts:
         if name == "profile":
             self.page.part.values["start"] = self.start
             return encode(self.page.part)
+        if name == "code" and isinstance(self._source, Described):
+            return encode(without_code(NO_CODE))
         if name == "code":
             code = self._code(self._heaviest, CodeBounds())
             if code.values["left_out"] and not self._served:
@@ -164,6 +170,8 @@ class PageParts:
         from undwarf.outputs.page.type_texts import with_texts
         from undwarf.views.page.types_part import without_types
 
+        if isinstance(self._source, Described):
+            return encode(without_types(NO_ACCESSES))
         if self._recording is None:
             return encode(without_types("it is a profile of another tool, without memory accesses"))
         return encode(with_texts(self.types))

@@ -4,6 +4,7 @@ A stub jumps through a slot of the global offset table, and the relocation of th
 is decoded to find its slot, so that lazy, IBT (``.plt.sec``) and non-lazy (``.plt.got``) tables are all the same.
 """
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from undwarf.elf import ElfFile
@@ -209,6 +210,10 @@ class Stubs:
             _SLOT_TYPES[self._machine],
             MAX_RELOCATIONS,
         )
+
+    def symbol_names(self, numbers: Iterable[int]) -> list[str]:
+        """The names of dynamic symbols, by their numbers in the table."""
+        return [self._dynamic_name(one) for one in numbers]
 
     def _dynamic_name(self, symbol: int) -> str:
         dynamic = self._elf.section(".dynsym")

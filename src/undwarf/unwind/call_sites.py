@@ -1,7 +1,7 @@
 """Calls that may lead to a function, in all images of a recording: where the caller of one is searched for."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from undwarf.images import Image, ImageKind
@@ -29,6 +29,10 @@ class CallProof(CodeProof, Protocol):
 
     def imported_at(self, image: Image, address: int, /) -> str | None:
         """The symbol that the stub at an address jumps to; None where no stub is."""
+
+    def has_pointer(self, image: Image, start: int, others: Iterable[Image], /) -> bool:
+        """Whether a pointer to the function at an address, or to one that jumps there, is in its image or in others.
+        Dynamic symbols do not count: few exported functions are ever called through a pointer."""
 
     def function_named(self, image: Image, name: str, /) -> int | None:
         """The address of the function that an image defines under a name."""
@@ -66,7 +70,8 @@ class CallSites:
         self._sizes: dict[tuple[int, int], int] = {}
 
     def callers(self, number: int, address: int) -> list[CallSite]:
-        """The direct calls of the function that holds an address, in its own image and where others import it."""
+        """The calls that name the function that holds an address, or one that jumps to it, in its own image and where
+        others import them."""
         if number == NO_IMAGE:
             return []
         with self._evidence.lock:
@@ -77,11 +82,16 @@ class CallSites:
             found = [
                 CallSite(numbers[image], back, function, CallLevel.PROVEN, self._frame_size(image, function))
                 for image, calls in self._proof.calls_to(callee, address, tuple(numbers)).items()
-                for back, is_direct in zip(calls.return_addresses, calls.direct, strict=True)
-                if is_direct
+                for back in calls.return_addresses
                 for function in (self._proof.function_start(image, back - 1),)
             ]
             return found[:MAX_CALLS]
+
+    def has_pointer(self, number: int, function: int) -> bool:
+        """As :meth:`CallProof.has_pointer`, by the number of an image, for all images of the recording."""
+        with self._evidence.lock:
+            others = [one for other in range(self._count()) if (one := self._image_of(other)).kind in WITH_CALLS]
+            return self._proof.has_pointer(self._image_of(number), function, others)
 
     def within(self, number: int, address: int, callee_number: int, callee_address: int) -> list[CallSite]:
         """The calls that may lead to a callee, in the function that the call before a return address (less one) calls.

@@ -6,17 +6,19 @@ called to, or past its return. Code is decoded for x86-64 alone: precise events 
 """
 
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from undwarf.disasm import Flow, Instruction, machine_of
 from undwarf.disasm.listing_search import with_flows
 from undwarf.images import Image
+from undwarf.unwind.call_values import CallValues
 from undwarf.unwind.exact_positions import CallLevel
 from undwarf.unwind.frame_depths import UNKNOWN, FrameDepths
 from undwarf.unwind.instruction_flows import MAX_WINDOW, InstructionFlows
 from undwarf.unwind.path_values import End, PathValues
+from undwarf.unwind.symbolic_state import Facts
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
@@ -30,6 +32,10 @@ LONGEST_INSTRUCTION = 15
 MAX_INSTRUCTIONS = 1 << 14
 """Instructions of an image that are kept with their effects."""
 CALLS = 1 << Flow.CALL | 1 << Flow.INDIRECT_CALL
+DIRECT_JUMPS = 1 << Flow.JUMP | 1 << Flow.BRANCH
+LEAVING = CALLS | 1 << Flow.JUMP | 1 << Flow.INDIRECT_JUMP | 1 << Flow.RETURN | 1 << Flow.STOP
+MAX_BLOCKS = 256
+"""Functions whose blocks are kept."""
 
 
 class CodeProof(Protocol):
@@ -50,6 +56,13 @@ class CodeProof(Protocol):
     def called_function(self, image: Image, address: int, others: Iterable[Image], /) -> tuple[Image, int, int] | None:
         """The image, start and end of the function that the call before a return address (less one) names; an imported
         one is looked for in ``others``. None where the call names none."""
+
+    def entries(self, image: Image, address: int, callee_image: Image, start: int, /) -> list[int] | None:
+        """The functions of a callee's image that the call at a return address (less one) may enter, of those that are
+        the function at ``start``, or jump to it; None where it may be others."""
+
+    def leads_to(self, image: Image, target: int, start: int, /) -> bool:
+        """Whether a jump to an address, which may be a stub's, leads to a function of the image."""
 
     def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
         """The start and end of the function that holds an address."""
@@ -94,6 +107,7 @@ class ExactPaths:
         self._elf = image.elf
         self._machine = machine_of(self._elf.machine) if self._elf is not None else None
         self._calls: dict[tuple[int, int, int], list[int]] = {}
+        self._blocks: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         self._made: dict[int, tuple[Listing, int] | None] = {}
         self.flows = InstructionFlows(self._window, lambda slot: proof.function_in(image, slot))
 
@@ -152,6 +166,35 @@ class ExactPaths:
             found.append(code[offset : offset + length])
         return found
 
+    def block_before(self, start: int, end: int, back: int) -> int | None:
+        """Where the instructions begin that lead to the call before a return address, in the function from ``start`` to
+        ``end``: after another call, or where one of its jumps goes; None where no call is."""
+        key = start, end
+        if key not in self._blocks:
+            if len(self._blocks) == MAX_BLOCKS:
+                self._blocks.clear()
+            self._blocks[key] = self._find_blocks(start, end)
+        begins, calls = self._blocks[key]
+        at = bisect_left(calls, back)
+        if at == len(calls) or calls[at] != back:
+            return None
+        return begins[bisect_left(begins, back) - 1]
+
+    def _find_blocks(self, start: int, end: int) -> tuple[list[int], list[int]]:
+        """Where the code of a function may be entered, and its calls' return addresses, ascending."""
+        found = self._listing(start, min(end - start, MAX_FUNCTION))
+        if found is None:
+            return [], []
+        listing = found[0]
+        targets = {listing.targets[k] for k in with_flows(listing.flows, DIRECT_JUMPS)}
+        begins, calls = {start} | {one for one in targets if start <= one < end}, []
+        for k in with_flows(listing.flows, LEAVING):
+            after = start + listing.offsets[k] + listing.lengths[k]
+            begins.add(after)
+            if listing.flows[k] & 15 in (Flow.CALL, Flow.INDIRECT_CALL):
+                calls.append(after)
+        return sorted(begins), calls
+
     def calls_within(self, start: int, end: int, flows: int = CALLS) -> list[int]:
         """The return addresses of calls in code from ``start`` to ``end``, of all or some kinds (bits of Flow)."""
         key = start, end, flows
@@ -180,6 +223,9 @@ class CodeEvidence:
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         self._values = PathValues(self.flows_of, self._instruction)
         self._depths = FrameDepths(self.flows_of, self._instruction)
+        self._call_values = CallValues(
+            self.flows_of, self._instruction, self.function_start, self._block_before, self._entries, self._leads_to
+        )
         # Walkers of several threads ask.
         self.lock = threading.RLock()
 
@@ -197,6 +243,24 @@ class CodeEvidence:
     def _instruction(self, number: int, address: int) -> Instruction | None:
         """As :meth:`ExactPaths.instruction`."""
         return self.paths_of(self._image_of(number)).instruction(address)
+
+    def _block_before(self, number: int, back: int) -> int | None:
+        """As :meth:`ExactPaths.block_before`, by the number of an image."""
+        image = self._image_of(number)
+        return self.paths_of(image).block_before(*self._proof.function_of(image, back - 1), back)
+
+    def _entries(self, number: int, address: int, callee_number: int, function: int) -> list[int] | None:
+        """As :meth:`CodeProof.entries`."""
+        return self._proof.entries(self._image_of(number), address, self._image_of(callee_number), function)
+
+    def _leads_to(self, number: int, target: int, function: int) -> bool:
+        """As :meth:`CodeProof.leads_to`."""
+        return self._proof.leads_to(self._image_of(number), target, function)
+
+    def call_facts(self, number: int, function: int, back: int, caller: int, caller_back: int) -> list[Facts] | None:
+        """As :meth:`CallValues.facts`."""
+        with self.lock:
+            return self._call_values.facts(number, function, back, caller, caller_back)
 
     def path_ends(self, image: int, address: int, sites: tuple[tuple[int, int], ...], reach: int) -> list[End]:
         """As :meth:`PathValues.ends`."""

@@ -32,6 +32,10 @@ class CallLevel(IntEnum):
     """A direct call of the function."""
 
 
+CONTRADICTED = -2
+"""In place of a number of facts that registers fulfil: they contradict one."""
+NO_FACTS = -1
+"""The same: the code does not say what they must be."""
 ALL_PATHS = 1 << 24
 """The weight of a position on every path: each branch halves it."""
 REACH = 12

@@ -1,5 +1,6 @@
 from undwarf.spaces.int_map cimport IntMap
 from undwarf.unwind.call_steps cimport CallSteps
+from undwarf.unwind.caller_evidence cimport CallerEvidence
 from undwarf.unwind.frame_step cimport FrameStepper
 from undwarf.unwind.process_memory cimport ProcessMemory
 from undwarf.unwind.register_file cimport RegisterFile
@@ -12,6 +13,7 @@ cdef class ProbedReturns:
     cdef RegisterFile registers
     cdef FrameStepper stepper
     cdef CallSteps proofs
+    cdef CallerEvidence evidence
     # Tables of calls by caller and callee: where their rows of SITE_WORDS words begin, and how many these are.
     cdef IntMap tables
     cdef long long[::1] table_rows
@@ -24,11 +26,13 @@ cdef class ProbedReturns:
     cdef unsigned long long trampoline
     # By level, the registers after the return.
     cdef unsigned long long[::1] saved
-    # By level, the calls that fit: return address, call frame address, the levels of both calls, and function.
+    # By level, the calls that fit: return address, call frame address, the levels of both calls, row, and the caller's
+    # return address (0: replaced).
     cdef unsigned long long[::1] candidate_sites
     cdef unsigned long long[::1] candidate_cfas
     cdef int[::1] candidate_levels
-    cdef unsigned long long[::1] candidate_functions
+    cdef long long[::1] candidate_rows
+    cdef unsigned long long[::1] candidate_callers
     # What was found by stack pointer and callee, and in which stack.
     cdef unsigned long long[::1] known
     cdef unsigned long long stack_number
@@ -55,10 +59,14 @@ cdef class ProbedReturns:
     cdef int _restore(self, Py_ssize_t level) except? -1 nogil
     cdef bint _in_dump(self, unsigned long long slot) except? -1 nogil
     cdef int _search(self, unsigned int callee, Py_ssize_t level) except? -1 nogil
+    cdef int _agreeing(self, Py_ssize_t candidate, Py_ssize_t level) except? -9 nogil
     cdef int _verify(self, Py_ssize_t level) except? -1 nogil
     cdef Py_ssize_t _collect(self, unsigned int callee, Py_ssize_t level) except? -1 nogil
     cdef Py_ssize_t _try(
         self, Py_ssize_t table, Py_ssize_t level, Py_ssize_t count, unsigned long long wanted
+    ) except? -1 nogil
+    cdef bint _may_call(
+        self, unsigned long long return_address, unsigned int image, unsigned long long function
     ) except? -1 nogil
     cdef unsigned long long _mapped(
         self, unsigned int image, unsigned long long address

@@ -5,7 +5,8 @@ What is not known before the path is a symbol. A value is a symbol and a number 
 same symbol are related, and so are a value on the stack and the register that points there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from iced_x86 import ConditionCode, Mnemonic, OpKind
@@ -27,6 +28,10 @@ FLAGS_KEPT = frozenset(
     (Action.COPY, Action.LOAD, Action.STORE, Action.ADDRESS, Action.PUSH, Action.POP, Action.LEAVE, Action.EXTEND)
 )
 WORD, HALF = (1 << 64) - 1, (1 << 32) - 1
+STACK = 1 + RSP
+"""The symbol of the stack pointer before the path."""
+MOST_WRITTEN = 64
+"""Bytes that an instruction may write whose operand has no size."""
 NUMBER = 0
 """The symbol of 0. Negative ones are how much addresses of an image are moved by: -1 - its number."""
 
@@ -104,8 +109,12 @@ class Facts(NamedTuple):
     registers: tuple[tuple[int, Value], ...]
     memory: tuple[tuple[tuple[int, int], tuple[Value, int]], ...]
     conditions: tuple[tuple[Flags, str], ...]
-    definitions: tuple[Definition, ...]
-    flags: Flags | None
+    definitions: tuple[Definition, ...] = ()
+    flags: Flags | None = None
+
+    def of(self, known: Collection[int]) -> "Facts":
+        """Those of some registers alone, and of the stack."""
+        return self._replace(registers=tuple(one for one in self.registers if one[0] in known))
 
     def agreeing(self, registers: Sequence[int], flags: int, read: Read, biases: dict[int, int]) -> int:
         """How many facts registers, and the stack, fulfil; -1 if they contradict one. ``flags``: -1 if they were not
@@ -197,21 +206,30 @@ def _holds(condition: str, flags: int) -> bool:
 
 
 class SymbolicState:
-    """The values at one place of a path: first each register has a symbol of its own."""
+    """The values at one place of a path: first each register has a symbol of its own.
 
-    def __init__(self, other: "SymbolicState | None" = None) -> None:
+    With ``keeps_frame`` values on the function's own stack stay what they are when it stores through other pointers or
+    calls a function; once it has taken an address there, only what it has pushed stays."""
+
+    def __init__(self, other: "SymbolicState | None" = None, *, keeps_frame: bool = False) -> None:
         if other is None:
             self.registers: list[Value] = [(1 + number, 0, 64) for number in range(REGISTERS)]
             self._memory: dict[Place, tuple[Value, int]] = {}
             self._conditions: list[tuple[Flags, str]] = []
             self._definitions: list[Definition] = []
             self._flags: Flags | None = None
-            self._symbols = REGISTERS
+            # Shared by all that are copied from this one: their symbols are compared.
+            self._symbols = count(1 + REGISTERS)
             self._image = 0
+            self._keeps_frame = keeps_frame
+            self._pushed: frozenset[Place] = frozenset()
+            self._is_shared = False
         else:
             self.registers, self._memory = list(other.registers), dict(other._memory)
             self._conditions, self._definitions = list(other._conditions), list(other._definitions)
             self._flags, self._symbols, self._image = other._flags, other._symbols, other._image
+            self._keeps_frame, self._pushed, self._is_shared = other._keeps_frame, other._pushed, other._is_shared
+        self._joined: set[int] = set()
 
     def facts(self) -> Facts | None:
         """The facts at this place; None without any."""
@@ -245,9 +263,10 @@ class SymbolicState:
         effect = _EFFECTS.get(one.action)
         is_known = one.destination < REGISTERS and one.left < REGISTERS
         if not (effect is not None and is_known and effect(self, one, image)) and not self._compute(one):
+            written = [(self._place(operand), operand.size) for operand in one.memory if "w" in operand.access]
             self.forget(one.writes)
-            if any("w" in operand.access for operand in one.memory):
-                self._memory.clear()
+            for place, size in written:
+                self._write(place if self._keeps_frame else None, self._unknown(), size or MOST_WRITTEN)
         self._flags = flags
 
     def forget(self, registers: Sequence[int]) -> None:
@@ -259,7 +278,7 @@ class SymbolicState:
     def forget_callee(self) -> None:
         """A callee of unknown code has returned."""
         self.forget([number for number in range(REGISTERS) if number not in PRESERVED])
-        self._memory.clear()
+        self._memory = self._kept()
         self._flags = None
 
     def system_call(self) -> None:
@@ -282,8 +301,33 @@ class SymbolicState:
 
     def _unknown(self) -> Value:
         """The value of a new symbol."""
-        self._symbols += 1
-        return self._symbols, 0, 64
+        return next(self._symbols), 0, 64
+
+    def _kept(self) -> dict[Place, tuple[Value, int]]:
+        """Values on the stack that others do not change."""
+        if not self._keeps_frame:
+            return {}
+        pushed = self._pushed if self._is_shared else None
+        return {at: one for at, one in self._memory.items() if at[0] == STACK and (pushed is None or at in pushed)}
+
+    def join(self, other: "SymbolicState") -> bool:
+        """Keep what holds in another state as well, of those copied from the same one; whether something is lost."""
+        lost = False
+        for number, value in enumerate(self.registers):
+            if value != other.registers[number] and value[0] not in self._joined:
+                self.registers[number] = self._unknown()
+                self._joined.add(self.registers[number][0])
+                lost = True
+        differing = [at for at, one in self._memory.items() if other._memory.get(at) != one]
+        for at in differing:
+            del self._memory[at]
+        kept = [one for one in self._conditions if one in other._conditions]
+        lost = lost or bool(differing) or len(kept) < len(self._conditions) or other._is_shared > self._is_shared
+        self._conditions, self._flags = kept, None
+        self._definitions = [one for one in self._definitions if one in other._definitions]
+        self._pushed &= other._pushed
+        self._is_shared = self._is_shared or other._is_shared
+        return lost
 
     def _sum(self, value: Value, number: int, width: int) -> Value:
         """The sum of a value and a number, of ``width`` bytes."""
@@ -329,19 +373,23 @@ class SymbolicState:
     def _write(self, place: Place | None, value: Value, size: int) -> None:
         """Write a value; what is not known to be elsewhere may have been overwritten."""
         if place is None:
-            self._memory.clear()
+            self._memory = self._kept()
             return
         if place == ELSEWHERE:
             return
         symbol, offset = place
-        for other in list(self._memory):
-            if other[0] == symbol:
-                is_same = other[1] < offset + max(size, 1) and offset < other[1] + self._memory[other][1]
-            else:
-                # Variables of an image are on no stack.
-                is_same = symbol > NUMBER or other[0] not in ON_STACK
-            if is_same:
-                del self._memory[other]
+        end = offset + max(size, 1)
+        apart = {
+            at: one
+            for at, one in self._memory.items()
+            # Variables of an image are on no stack.
+            if (
+                not (at[1] < end and offset < at[1] + one[1])
+                if at[0] == symbol
+                else symbol < NUMBER and at[0] in ON_STACK
+            )
+        }
+        self._memory = apart if symbol == STACK else self._kept() | apart
         if size in STACK_SIZES:
             self._memory[place] = (value if size == 8 else (value[0], value[1], 32)), size
 
@@ -351,6 +399,7 @@ class SymbolicState:
 
     def _copy(self, one: Instruction, _image: int) -> bool:
         symbol, offset, bits = self.registers[one.left]
+        self._is_shared = self._is_shared or (symbol == STACK and one.destination not in (RBP, RSP))
         if one.width == 4:
             offset, bits = (offset & HALF, 64) if symbol == NUMBER else (offset, 32)
         self.registers[one.destination] = symbol, offset, bits
@@ -379,7 +428,9 @@ class SymbolicState:
         if memory.absolute:
             self.registers[one.destination] = -1 - image, memory.displacement, 64
         else:
-            self.registers[one.destination] = self._sum(self.registers[memory.base], memory.displacement, 8)
+            value = self._sum(self.registers[memory.base], memory.displacement, 8)
+            self._is_shared = self._is_shared or (value[0] == STACK and one.destination not in (RBP, RSP))
+            self.registers[one.destination] = value
         return True
 
     def _add(self, one: Instruction, _image: int) -> bool:
@@ -392,6 +443,9 @@ class SymbolicState:
     def _push_operand(self, one: Instruction, _image: int) -> bool:
         reads = any(operand.access == "r" for operand in one.memory)
         self._push(self._unknown() if reads else self._operand(one))
+        place = self._at(RSP, 0)
+        if place is not None and one.left >= 0:
+            self._pushed |= {place}
         return True
 
     def _pop(self, one: Instruction, _image: int) -> bool:
@@ -489,6 +543,7 @@ class SymbolicState:
         for known in self._definitions:
             if known[1:] == (operation, left, right, 8 * size):
                 return known.symbol, 0, 8 * size
+        self._is_shared = self._is_shared or STACK in (left[0], right[0])
         symbol = self._unknown()[0]
         self._definitions.append(Definition(symbol, operation, left, right, 8 * size))
         return symbol, 0, 8 * size

@@ -13,6 +13,11 @@ from typing import NamedTuple
 from undwarf.errors import UndwarfError
 
 START = "main.js"
+"""The module that a page starts with."""
+FLEET_START = "fleet.js"
+"""The one of the page of a store."""
+_SHEETS_OF = {"fleet.css": FLEET_START}
+"""Style sheets that only pages with this start have."""
 _IMPORT = re.compile(r'^import \{([^{}]*)\} from "\./([a-z0-9-]+\.js)";[ \t]*\n', re.MULTILINE)
 _DECLARED = re.compile(
     r"^(export )?(?:async function\*?|function\*?|class|const|let|var) ([A-Za-z_$][A-Za-z0-9_$]*)", re.MULTILINE
@@ -41,16 +46,16 @@ def web() -> Traversable:
     return files("undwarf.outputs.page") / "web"
 
 
-def bundle(folder: Traversable | None = None) -> Bundle:
-    """The page of this folder. Raises CannotBundle."""
+def bundle(folder: Traversable | None = None, start: str = START) -> Bundle:
+    """The page of this folder that begins with the module ``start``. Raises CannotBundle."""
     folder = folder if folder is not None else web()
     texts = {
         entry.name: entry.read_text(encoding="utf-8")
         for entry in folder.iterdir()
         if entry.name.endswith((".js", ".css", ".html"))
     }
-    sheets = [texts[name] for name in sorted(texts) if name.endswith(".css")]
-    return Bundle(texts["index.html"], "\n".join(sheets), script_of(texts))
+    sheets = [texts[name] for name in sorted(texts) if name.endswith(".css") and _SHEETS_OF.get(name, start) == start]
+    return Bundle(texts["index.html"], "\n".join(sheets), script_of(texts, start))
 
 
 def script_of(modules: dict[str, str], start: str = START) -> str:

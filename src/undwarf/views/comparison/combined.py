@@ -57,6 +57,7 @@ def combine(comparison: Comparison, weight: Weight = "period") -> Combined:
     placed = [sum(len(one.profile.stacks) for one in recordings), sum(len(one.profile.frames) for one in recordings)]
     node_numbers, frame_numbers = (ascending(count) for count in placed)
     nodes = first_frame = 0
+    of_sums = any(one.profile.samples.columns.count is not None for one in recordings)
     for at, (recorded, of_function) in enumerate(zip(recordings, numbers, strict=True)):
         profile = recorded.profile
         of_node = node_numbers[nodes : nodes + len(profile.stacks)]
@@ -83,6 +84,8 @@ def combine(comparison: Comparison, weight: Weight = "period") -> Combined:
                 "comm": look_up(selection.chosen(columns.comm), comms.table(profile.comms)),
                 "stop_image": look_up(selection.chosen(columns.stop_image), images.tables[at]),
             }
+            if of_sums:
+                found["count"] = selection.counts if selection.counts is not None else _filled("Q", len(selection), 1)
             for name, column in found.items():
                 pieces.setdefault(name, []).append(column)
     joined = {name: _joined(columns) for name, columns in pieces.items()}

@@ -35,6 +35,27 @@ def plain_name(name: str) -> str:
     return _CLONE.sub("", name) or name
 
 
+class _Tables(NamedTuple):
+    """The functions and the tree of functions of a profile: by number of the side."""
+
+    profile: Profile
+    of_function: memoryview
+    of_frame: memoryview
+    node_of: memoryview
+    parent: memoryview
+    function: memoryview
+
+
+def _same_tables(one: Profile, other: Profile) -> bool:
+    """Whether two profiles differ in their samples alone, as the parts of a store's span do."""
+    return (
+        one.images is other.images
+        and one.functions.name is other.functions.name
+        and one.frames.function is other.frames.function
+        and one.stacks.parent is other.stacks.parent
+    )
+
+
 class SideFunctions:
     """The functions of one side, numbered by key, with the properties that matching compares. Weights are parts of the
     side's.
@@ -56,6 +77,7 @@ class SideFunctions:
         self.order: dict[str, list[int]] = {}
         self.of_functions: list[memoryview] = []
         self._numbers: dict[Key, int] = {}
+        self._last: _Tables | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -66,10 +88,14 @@ class SideFunctions:
 
     def add(self, profile: Profile, events: Events, weight: Weight, part: float) -> None:
         """Add a recording, which is this ``part`` of its side."""
-        of_function = self._number_functions(profile)
+        if self._last is None or not _same_tables(profile, self._last.profile):
+            of_function = self._number_functions(profile)
+            of_frame = look_up(profile.frames.function, of_function)
+            tree = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
+            self._last = _Tables(profile, of_function, of_frame, *tree)
+            self._add_order(profile, of_function)
+        _profile, of_function, of_frame, node_of, parent, function = self._last
         self.of_functions.append(of_function)
-        of_frame = look_up(profile.frames.function, of_function)
-        node_of, parent, function = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
         selection = Selection(profile, events, weight)
         scale = part / (selection.total or 1)
         own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
@@ -89,7 +115,6 @@ class SideFunctions:
                 _add(self.callers[callee], caller, value * scale)
                 _add(self.callees[caller], callee, value * scale)
         self._add_inlined(profile, selection, of_frame, scale)
-        self._add_order(profile, of_function)
 
     def _number_functions(self, profile: Profile) -> memoryview:
         functions = profile.functions

@@ -109,6 +109,13 @@ def code_part(
     return Part("code", values, {})
 
 
+def without_code(problem: str) -> Part:
+    """The part of a page that has no code, which says why."""
+    return Part(
+        "code", {"functions": {}, "lines": [], "files": [], "sources": {}, "left_out": 0, "problem": problem}, {}
+    )
+
+
 class _Code:
     """Collects the code of functions."""
 

@@ -95,7 +95,7 @@ def comparison_part(comparison: Comparison, combined: Combined, compared: Compar
 
 
 def _side(recorded: Recorded) -> dict[str, Any]:
-    return {"recording": recorded.path, "samples": len(recorded.profile.samples), "lost": recorded.lost}
+    return {"recording": recorded.path, "samples": recorded.profile.samples.columns.total, "lost": recorded.lost}
 
 
 def _renamed(comparison: Comparison, compared: ComparedPage) -> list[list[Any]]:

@@ -38,6 +38,8 @@ export class Comparison {
     this.normalizingEvent = /** @type {string | null} */ (json.normalizing_event);
     this.weight = /** @type {string} */ (json.weight);
     this.tests = /** @type {number} */ (json.tests);
+    /** What the recordings of a side are called: of a store they are parts of spans. */
+    this.called = /** @type {string} */ (json.recordings_are ?? "recordings");
     this.anySignificant = /** @type {boolean} */ (json.any_significant);
     this.files = /** @type {{before: string, after: string}[]} */ (json.files);
     this.whole = json.whole ? rowOf(json.whole) : null;

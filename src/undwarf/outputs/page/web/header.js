@@ -37,7 +37,7 @@ export class Header {
       h(
         "details",
         { class: "about" },
-        h("summary", {}, app.comparison ? "About these recordings" : "About this recording"),
+        h("summary", {}, app.comparison ? `About these ${app.comparison.called}` : "About this recording"),
         h("div", { class: "popover" }, h("dl", {}, ...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, safeText(text))]))),
       )
     );
@@ -222,9 +222,9 @@ export class Header {
   }
 
   /** What was found. @param {import("./comparison.js").Comparison} comparison */
-  comparedSummary({ sides, tests, anySignificant, events }) {
+  comparedSummary({ sides, tests, anySignificant, events, called }) {
     const samples = sides.map((side) => formatCount(side.reduce((sum, one) => sum + one.samples, 0)));
-    const recordings = sides.some((side) => side.length > 1) ? ` of ${sides.map((side) => side.length).join(" → ")} recordings` : "";
+    const recordings = sides.some((side) => side.length > 1) ? ` of ${sides.map((side) => side.length).join(" → ")} ${called}` : "";
     const found = !tests ? "nothing was tested: too few samples, or no times" : anySignificant ? "" : "no difference is larger than chance explains";
     return [`${samples.join(" → ")} samples${recordings}`, events[0]?.name, found].filter(Boolean).join(" · ");
   }

@@ -6,7 +6,9 @@ import { bytesOfBase64, decodePart } from "./decode.js";
 
 /** Gives parts by name, each fetched and decoded once. */
 export class Parts {
-  constructor() {
+  /** @param {string} [query] what the server is asked with each part */
+  constructor(query = "") {
+    this.query = query;
     /** @type {Map<string, Promise<Part | null>>} */
     this.known = new Map();
   }
@@ -40,9 +42,9 @@ export class Parts {
     if (document.documentElement.dataset.served !== "true") return null;
     let answer;
     try {
-      answer = await fetch(`part/${name}`, { cache: "no-store", credentials: "omit" });
+      answer = await fetch(`part/${name}${this.query && (name.includes("?") ? "&" : "?")}${this.query}`, { cache: "no-store", credentials: "omit" });
     } catch {
-      throw new Error("the server does not answer: was undwarf view ended?");
+      throw new Error("the server does not answer: was undwarf ended?");
     }
     if (answer.status === 404) return null;
     if (!answer.ok) throw new Error(`the server answered ${answer.status}: ${(await answer.text()).slice(0, 200)}`);
