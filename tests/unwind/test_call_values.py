@@ -100,7 +100,7 @@ def agree(program: Path) -> Agree:
         for number, value in registers.items():
             numbers[number] = value
         stack = {STACK + 8 * number: word for number, word in enumerate(words)}
-        return max(one.agreeing(numbers, lambda address, _size: stack.get(address), {0: 0}) for one in facts)
+        return max(one.agreeing(numbers, -1, lambda address, _size: stack.get(address), {0: 0}) for one in facts)
 
     return agreeing
 

@@ -62,13 +62,39 @@ written: nop
     syscall
 asked: nop
     hlt
+    function computes
+    imul $7, %edi, %eax
+    lea 1(%rax,%rsi,4), %rdx
+    xor %eax, %edx
+computed: nop
+    hlt
+    function compares
+    cmpl $3, %edi
+compared: nop
+    hlt
+    function counts
+    sub $1, %edi
+    jb less
+    hlt
+less: nop
+    hlt
+    function keeps
+    movl $7, -4(%rsp)
+    mov %eax, variable(%rip)
+kept: nop
+    hlt
     function forks
     .rept 12
     jz forks
     .endr
     hlt
+    .data
+variable: .long 0
+    .text
 """
-RAX, RDX, RCX, RBX, RDI, RBP, RSP = 0, 1, 2, 3, 5, 6, 7
+CARRY, ZERO_FLAG, SIGN = 1, 0x40, 0x80
+PARITY = 4
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
 STACK = 0x7FFF0000
 
 
@@ -93,14 +119,16 @@ def values(program: Path) -> PathValues:
 def agree(values: PathValues, at: dict[str, int]) -> Callable[..., int]:
     """How well registers and a stack agree with the path from one label to another: -1 if they do not."""
 
-    def agreeing(start: str, end: str, registers: dict[int, int], stack: dict[int, int] | None = None) -> int:
+    def agreeing(
+        start: str, end: str, registers: dict[int, int], stack: dict[int, int] | None = None, flags: int = -1
+    ) -> int:
         (found,) = [one for one in ends(values, at[start]) if one.address == at[end] and one.facts is not None]
         numbers = [1000 + number for number in range(16)]
         numbers[RSP] = STACK
         for number, value in registers.items():
             numbers[number] = value
         assert found.facts is not None
-        return found.facts.agreeing(numbers, lambda address, _size: (stack or {}).get(address), {0: 0})
+        return found.facts.agreeing(numbers, flags, lambda address, _size: (stack or {}).get(address), {0: 0})
 
     return agreeing
 
@@ -135,7 +163,7 @@ def test_a_stack_that_was_not_recorded_contradicts_nothing(agree: Callable[..., 
 
 def test_a_branch_had_its_condition(values: PathValues, at: dict[str, int]) -> None:
     conditions = {
-        one.address: one.facts.conditions[0][3] if one.facts is not None and one.facts.conditions else None
+        one.address: one.facts.conditions[0][1] if one.facts is not None and one.facts.conditions else None
         for one in ends(values, at["branches"])
     }
     assert conditions[at["large"]] in ("a", None)
@@ -152,7 +180,37 @@ def test_a_register_on_the_wrong_side_of_a_branch_contradicts_it(
     registers = [0] * 16
     registers[RDI] = size
     assert found.facts is not None
-    assert min(0, found.facts.agreeing(registers, lambda _address, _size: None, {0: 0})) == expected
+    assert min(0, found.facts.agreeing(registers, -1, lambda _address, _size: None, {0: 0})) == expected
+
+
+def test_what_was_computed_is_where_it_was_put(agree: Callable[..., int]) -> None:
+    values = {RDI: 6, RAX: 42, RSI: 10, RDX: (42 + 40 + 1) ^ 42}
+    assert agree("computes", "computed", values) == 2
+    assert agree("computes", "computed", values | {RAX: 43}) == -1
+    assert agree("computes", "computed", values | {RDX: 43}) == -1
+
+
+@pytest.mark.parametrize(
+    ("value", "flags"), [(3, ZERO_FLAG | PARITY), (2, CARRY | SIGN | PARITY), (4, 0), (0x80000003, SIGN | PARITY)]
+)
+def test_flags_are_those_of_the_last_comparison(agree: Callable[..., int], value: int, flags: int) -> None:
+    assert agree("compares", "compared", {RDI: value}, flags=flags) == 1
+    for other in (ZERO_FLAG, SIGN, CARRY, PARITY):
+        assert agree("compares", "compared", {RDI: value}, flags=flags ^ other) == -1
+
+
+def test_flags_that_were_not_recorded_contradict_nothing(agree: Callable[..., int]) -> None:
+    assert agree("compares", "compared", {RDI: 3}) == 0
+
+
+def test_a_difference_was_below_zero_where_it_wrapped(agree: Callable[..., int]) -> None:
+    assert agree("counts", "less", {RDI: 0xFFFFFFFF}) >= 0
+    assert agree("counts", "less", {RDI: 4}) == -1
+
+
+def test_a_store_to_a_variable_overwrites_no_stack(agree: Callable[..., int]) -> None:
+    assert agree("keeps", "kept", {}, {STACK - 4: 7}) == 1
+    assert agree("keeps", "kept", {}, {STACK - 4: 8}) == -1
 
 
 def test_a_call_leaves_its_return_address(agree: Callable[..., int], at: dict[str, int]) -> None:

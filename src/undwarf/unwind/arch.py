@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     class Registers(Protocol):
         """Which registers are sampled and kept."""
 
+        SLOTS: int
+
         def slots(self, mask: int) -> bytes:
-            """By place of the walk, of which there are 17, the register's word among those of a sample; 255: none."""
+            """By place of the walk, of which there are 17, the register's word among those of a sample, and after those
+            the word of the flags; 255: none."""
 
     class Calls(Protocol):
         """Instructions that call and return."""

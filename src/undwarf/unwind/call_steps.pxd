@@ -21,6 +21,8 @@ cdef class CallSteps:
     cdef unsigned int[::1] function_images
     cdef unsigned long long[::1] function_starts
     cdef IntMap functions_of_frames
+    # By frame, how far its stack pointer is below the call frame address, 0 for unknown.
+    cdef IntMap depths
     # By address space and image, the place in `biases` of what addresses of its file are moved by.
     cdef IntMap bias_numbers
     cdef unsigned long long[::1] biases
@@ -41,6 +43,12 @@ cdef class CallSteps:
     cdef int _level(self, unsigned long long return_address, unsigned int function, bint entry_alone) except? -1 nogil
     cdef int step(self, unsigned long long pc, bint is_innermost, unsigned int function) except? -1 nogil
     cdef int step_by(self, unsigned int rule, unsigned long long pc, bint is_innermost, unsigned int function) except? -1 nogil
+    cdef bint _is_by_frame_pointer(self, unsigned int rule) except? -1 nogil
+    cdef bint _is_entry(self, unsigned int rule) except? -1 nogil
+    cdef unsigned long long depth(
+        self, unsigned int rule, unsigned long long pc, bint is_innermost
+    ) except? 0xFFFFFFFFFFFFFFFE nogil
+    cdef unsigned int _find_depth(self, unsigned int frame, bint is_return) except? 0xFFFFFFFF
     cdef bint next_is_false(self) except? -1 nogil
     cdef unsigned long long bias(self, unsigned int image) except? 0xFFFFFFFFFFFFFFFE nogil
     cdef int _ask_level(self, unsigned int caller, unsigned int function, bint entry_alone) except? -1

@@ -7,9 +7,9 @@ import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers import RIP
+from cython.cimports.undwarf.tables.registers import RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
-from cython.cimports.undwarf.tables.rule import rule_at
+from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.exact_positions import CallLevel
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_UNMAPPED, ImageState
@@ -43,7 +43,7 @@ class CallSteps:
         self.proofs, self.entry_proofs = IntMap(), IntMap()
         self.function_numbers = {}
         self.function_images, self.function_starts = zeros("I", 64), zeros("Q", 64)
-        self.functions_of_frames = IntMap()
+        self.functions_of_frames, self.depths = IntMap(), IntMap()
         self.bias_numbers = IntMap()
         self.biases = zeros("Q", 64)
         self.bias_count = 0
@@ -54,7 +54,7 @@ class CallSteps:
     def forget(self) -> None:
         """Forget what is known of frames and address spaces: they have other numbers now."""
         self.proofs, self.entry_proofs, self.functions_of_frames = IntMap(), IntMap(), IntMap()
-        self.bias_numbers, self.set_numbers = IntMap(), IntMap()
+        self.bias_numbers, self.set_numbers, self.depths = IntMap(), IntMap(), IntMap()
         self.bias_count = 0
 
     def save(self) -> cython.int:
@@ -165,12 +165,51 @@ class CallSteps:
         reason: cython.int
         if rule >= RULE_LIMIT:
             return CallLevel.IMPOSSIBLE
+        sp: cython.ulonglong = self.registers.values[RSP]
+        depth: cython.ulonglong = self.depth(rule, pc, is_innermost)
         self.registers.values[RIP] = pc
         self.stepper.is_innermost = is_innermost
         reason = self.stepper.step(rule)
+        if depth and not reason and self.registers.values[RSP] != sp + depth:
+            return CallLevel.IMPOSSIBLE
         if reason == StopReason.ROOT:
             return CallLevel.POSSIBLE
         return CallLevel.IMPOSSIBLE if reason else self.proof(self.registers.values[RIP], function)
+
+    def depth(self, rule: cython.uint, pc: cython.ulonglong, is_innermost: cython.bint) -> cython.ulonglong:
+        """How far the stack pointer is below the call frame address at an address whose rule does not say it, by the
+        code; 0 where that is not known."""
+        frame: cython.uint
+        known: cython.longlong
+        if rule >= RULE_LIMIT or not self._is_by_frame_pointer(rule):
+            return 0
+        self.rules.find(pc if is_innermost else pc - 1, pc)
+        frame = self.rules.found_frame
+        known = self.depths.get(frame)
+        if known < 0:
+            with cython.gil:
+                known = self._find_depth(frame, not is_innermost)
+            self.depths.put(frame, cython.cast(cython.uint, known))
+        return cython.cast(cython.ulonglong, known)
+
+    def _is_by_frame_pointer(self, rule: cython.uint) -> cython.bint:
+        found: RulePointer = rule_at(self.rules.words, rule)
+        return found.cfa_kind == kinds.CFA_REGISTER and found.cfa_register != RSP
+
+    def _find_depth(self, frame: cython.uint, is_return: cython.bint) -> cython.uint:
+        stacks = self.rules.stacks
+        image: cython.uint = stacks.frame_image[frame]
+        start: cython.ulonglong = self.function_starts[self.function_of(frame)]
+        rule: cython.uint = self.rules.rule_in(image, start)
+        # At the start of a function's other part, and of what is not called, more is on the stack.
+        if rule >= RULE_LIMIT or not self._is_entry(rule):
+            return 0
+        found: int = self.rules.source.code_evidence.depth(image, stacks.frame_address[frame], is_return)
+        return cython.cast(cython.uint, max(0, min(found, 0xFFFFFFFE)))
+
+    def _is_entry(self, rule: cython.uint) -> cython.bint:
+        found: RulePointer = rule_at(self.rules.words, rule)
+        return found.cfa_kind == kinds.CFA_REGISTER and found.cfa_register == RSP and found.cfa_offset == 8
 
     def next_is_false(self) -> cython.bint:
         """Whether the caller, to which the last step went, has a return address that no call can have left. What cannot

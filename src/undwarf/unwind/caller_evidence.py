@@ -63,7 +63,7 @@ class CallerEvidence:
             values[i] = registers[i]
             if known >> i & 1:
                 numbers.add(i)
-        most = max([one.of(numbers).agreeing(values, self.read, biases) for one in found])
+        most = max([one.of(numbers).agreeing(values, -1, self.read, biases) for one in found])
         return most if most >= 0 else CONTRADICTED
 
     @cython.cfunc

@@ -17,6 +17,7 @@ from undwarf.elf.headers import EM_X86_64
 from undwarf.images import Image
 from undwarf.unwind.call_values import CallValues
 from undwarf.unwind.exact_positions import CallLevel
+from undwarf.unwind.frame_depths import UNKNOWN, FrameDepths
 from undwarf.unwind.instruction_flows import InstructionFlows
 from undwarf.unwind.path_values import End, PathValues
 from undwarf.unwind.symbolic_state import Facts
@@ -228,6 +229,7 @@ class CodeEvidence:
         self._calls: dict[tuple[object, ...], tuple[tuple[int, EnteringCalls], ...]] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         self._values = PathValues(self.flows_of, self._instruction)
+        self._depths = FrameDepths(self.flows_of, self._instruction)
         self._call_values = CallValues(
             self.flows_of, self._instruction, self.function_start, self._block_before, self._entries, self._leads_to
         )
@@ -271,6 +273,14 @@ class CodeEvidence:
         """As :meth:`PathValues.ends`."""
         with self.lock:
             return self._values.ends(image, address, sites, reach)
+
+    def depth(self, number: int, address: int, is_return: bool) -> int:
+        """As :meth:`FrameDepths.depth`, before the instruction at an address, or after the call that holds it."""
+        if number == NO_IMAGE:
+            return UNKNOWN
+        with self.lock:
+            start, end = self._proof.function_of(self._image_of(number), address)
+            return self._depths.depth(number, start, end, address + is_return)
 
     def function_start(self, number: int, address: int) -> int:
         """As :meth:`CodeProof.function_start`."""

@@ -42,3 +42,6 @@ REACH = 12
 """Instructions that the state of a precise sample may be late, as far as it is looked for."""
 NEAR_SLOTS = 16
 """Words above the stack pointer in which a return address is looked for, on which at most REACH were pushed."""
+CALLEE_SLOTS = 64
+"""Words above the stack pointer in which the return address of a known call is looked for, below which its callee may
+have a frame of its own."""

@@ -61,6 +61,7 @@ class PathEvidence:
         function: cython.uint
         count: cython.Py_ssize_t = self.candidates.count
         registers = [self.steps.saved[i] for i in range(REGISTERS)]
+        flags = self.steps.registers.flags
         wholes, shares = [0] * count, [0] * count
         seen: set[object] = set()
         stacks = self.steps.rules.stacks
@@ -84,7 +85,7 @@ class PathEvidence:
                 reached = self.candidates.reached_by(at, base, function, like)
                 if reached >= 0:
                     wholes[reached] += weight
-                    agreeing = 0 if facts is None else facts.agreeing(registers, self.read, biases)
+                    agreeing = 0 if facts is None else facts.agreeing(registers, flags, self.read, biases)
                     if agreeing >= 0:
                         shares[reached] += weight * LIKELIER ** min(agreeing, MOST_FACTS)
         self.steps.restore()

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
-from cython.cimports.undwarf.unwind.exact_positions import NEAR_SLOTS, REACH, CallLevel, Position
+from cython.cimports.undwarf.unwind.exact_positions import CALLEE_SLOTS, NEAR_SLOTS, REACH, CallLevel, Position
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT
 
 from undwarf.column import longer, zeros
@@ -131,7 +131,7 @@ class PositionTable:
         sp: cython.ulonglong = self.steps.registers.values[RSP]
         above: cython.ulonglong
         level: cython.int
-        for i in range(NEAR_SLOTS):
+        for i in range(CALLEE_SLOTS):
             above = sp + 8 * cython.cast(cython.ulonglong, i + 1)
             if not self._holds(above - 8, back):
                 continue

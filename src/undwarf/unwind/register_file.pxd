@@ -5,6 +5,8 @@ cdef class RegisterFile:
     # By place, and the places whose values are known, as bits. On x86-64 a place is DWARF's number of the register.
     cdef unsigned long long[17] values
     cdef unsigned int known
+    # Those of the innermost frame, -1 if they were not recorded.
+    cdef long long flags
     cdef unsigned char[64] place_of_dwarf
     # The place of the machine's link register (-1: calls push the return address).
     cdef int link

@@ -23,6 +23,7 @@ class RegisterFile:
 
     def __init__(self, machine: Machine) -> None:
         self.known = 0
+        self.flags = -1
         self.address_bits = ALL_ONES
         self.link = -1
         for i in range(64):

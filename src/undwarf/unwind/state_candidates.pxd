@@ -34,10 +34,11 @@ cdef class StateCandidates:
     cdef Candidate[CANDIDATES] found
     cdef Py_ssize_t count
     cdef double[CANDIDATES] scores
-    # The rule of the position that was added last, if it is in the frame; the address it is reached from; its candidate
-    # (-1: its callers are false).
+    # The rule of the position that was added last, if it is in the frame; the address it is reached from; the depth of
+    # its stack pointer; its candidate (-1: its callers are false).
     cdef unsigned int last_rule
     cdef unsigned long long last_base
+    cdef unsigned long long last_depth
     cdef Py_ssize_t last
     # The calls that the candidate at hand has returned to.
     cdef int returned
@@ -59,5 +60,7 @@ cdef class StateCandidates:
     cdef Py_ssize_t only(self, bint is_recursive) except? -2 nogil
     cdef Py_ssize_t entered_from(self, unsigned long long back) except? -2 nogil
     cdef Py_ssize_t likeliest(self, unsigned int frame, CallCounts counts) except? -2 nogil
-    cdef double _score(self, Py_ssize_t at, unsigned int frame, CallCounts counts) except? -1 nogil
+    cdef Py_ssize_t _likeliest(self, unsigned int frame, CallCounts counts) except? -2
+    cdef list _callers(self, Py_ssize_t at, unsigned long long highest)
+    cdef double _score(self, Py_ssize_t at, unsigned int frame, object callers, CallCounts counts) except? -1
     cdef int take(self, Py_ssize_t candidate) except? -1 nogil

@@ -5,9 +5,12 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers import RIP, RSP
+from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.unwind.exact_positions import CallLevel, Position
 from cython.cimports.undwarf.unwind.state_candidates import CANDIDATES
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT
 
 from undwarf.unwind.call_counts import CallCounts
 from undwarf.unwind.call_steps import CallSteps
@@ -15,9 +18,11 @@ from undwarf.unwind.position_table import PositionTable
 
 UNSEEN = cython.declare(cython.double, 0.25)
 """Samples that a call counts for which is in none."""
-FAR_LIKELIER = cython.declare(cython.double, 8)
+FAR_LIKELIER = cython.declare(cython.double, 6)
 """How many times the next candidate's likelihood must be exceeded. On the programs of docs/explanation/precise.md with
 a skid of 1 to 12 instructions: 4: 0.8 % false and 6.9 % cut of all stacks; 6: 0.5 and 7.6 %; 8: 0.4 and 8.2 %."""
+MAX_CALLERS = cython.declare(cython.int, 16)
+"""Callers of a candidate that are compared with those of others."""
 
 
 @cython.final
@@ -33,6 +38,7 @@ class StateCandidates:
     returned: int
     last_rule: int
     last_base: int
+    last_depth: int
     last: int
 
     def __init__(self, steps: CallSteps, positions: PositionTable) -> None:
@@ -65,15 +71,19 @@ class StateCandidates:
         cfa: cython.ulonglong
         level: cython.int
         rule: cython.uint = NOTHING
+        depth: cython.ulonglong = 0
         if self.positions.kinds[position] == Position.IN_FRAME:
-            # Positions with one rule in a row have one outcome.
+            # Positions with one rule, and as much on the stack, have one outcome.
             rule = self.positions.rules[position]
-            if rule == self.last_rule and base == self.last_base:
+            depth = self.steps.depth(
+                rule, base + cython.cast(cython.ulonglong, self.positions.addresses[position]), True
+            )
+            if rule == self.last_rule and base == self.last_base and depth == self.last_depth:
                 if self.last >= 0:
                     self.found[self.last].weight += weight
                     self.found[self.last].distance = min(distance, self.found[self.last].distance)
                 return CallLevel.POSSIBLE if self.last >= 0 else CallLevel.IMPOSSIBLE
-        self.last_rule, self.last_base, self.last = rule, base, -1
+        self.last_rule, self.last_base, self.last_depth, self.last = rule, base, depth, -1
         self.steps.restore()
         level = min(self.positions.attempt(position, base, function), least)
         if level == CallLevel.IMPOSSIBLE or (level == CallLevel.UNKNOWN and self.returned):
@@ -221,29 +231,64 @@ class StateCandidates:
     def likeliest(self, frame: cython.uint, counts: CallCounts) -> cython.Py_ssize_t:
         """The candidate that is by far the likeliest, -1 without one: by the share of paths to it, its proof, and how
         often its calls are in other stacks. ``frame``: the sampled one."""
-        at: cython.Py_ssize_t
-        like: cython.Py_ssize_t
-        best: cython.Py_ssize_t = -1
-        score: cython.double
-        most: cython.double = 0
-        second: cython.double = 0
-        for at in range(self.count):
-            self.scores[at] = self._score(at, frame, counts)
-        for at in range(self.count):
-            score = 0
-            for like in range(self.count):
-                if self._are_alike(at, like):
-                    score += self.scores[like]
-            if best >= 0 and self._are_alike(at, best):
-                if self.scores[at] > self.scores[best]:
-                    best = at
-            elif score > most:
-                best, second, most = at, most, score
-            elif score > second:
-                second = score
-        return best if second * FAR_LIKELIER < most else -1
+        found: cython.Py_ssize_t
+        with cython.gil:
+            found = self._likeliest(frame, counts)
+        return found
 
-    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, counts: CallCounts) -> cython.double:
+    def _likeliest(self, frame: cython.uint, counts: CallCounts) -> cython.Py_ssize_t:
+        at: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        best_key: object = None
+        highest: cython.ulonglong = 0
+        for at in range(self.count):
+            highest = max(highest, self.found[at].cfa)
+        # By functions up to that stack pointer: which of their calls it was may stay open.
+        sums: dict[object, float] = {}
+        for at in range(self.count):
+            self.scores[at] = 0
+            callers = self._callers(at, highest)
+            if callers is None:
+                continue
+            functions = [self.steps.function_of(one) for one in callers]
+            key = *functions, self.steps.registers.values[RSP]
+            self.scores[at] = self._score(at, frame, callers, counts)
+            sums[key] = sums.get(key, 0) + self.scores[at]
+            if best < 0 or (key == best_key and self.scores[at] > self.scores[best]) or sums[key] > sums[best_key]:
+                best, best_key = at, key
+        if best < 0:
+            return -1
+        most: cython.double = sums.pop(best_key)
+        return best if max(sums.values(), default=0) * FAR_LIKELIER < most else -1
+
+    def _callers(self, at: cython.Py_ssize_t, highest: cython.ulonglong) -> "list[int] | None":
+        """The frames of a candidate's callers up to a stack pointer, as far as rules lead; None if one of their return
+        addresses is false."""
+        i: cython.int
+        _i: cython.int
+        pc: cython.ulonglong
+        sp: cython.ulonglong
+        found = []
+        for i in range(self.found[at].returned):
+            pc = self.found[at].sites[i]
+            self.steps.rules.find(pc - 1, pc)
+            found.append(self.steps.rules.found_frame)
+        self.take(at)
+        for _i in range(MAX_CALLERS):
+            pc, sp = self.steps.registers.values[RIP], self.steps.registers.values[RSP]
+            self.steps.rules.find(pc - 1, pc)
+            found.append(self.steps.rules.found_frame)
+            if sp >= highest or self.steps.rules.found_rule >= RULE_LIMIT:
+                break
+            if rule_at(self.steps.rules.words, self.steps.rules.found_rule).flags & kinds.FLAG_SIGNAL:
+                break
+            if self.steps.step(pc, False, self.steps.function_of(self.steps.rules.found_frame)) == CallLevel.IMPOSSIBLE:
+                return None
+            if self.steps.registers.values[RSP] <= sp:
+                break
+        return found
+
+    def _score(self, at: cython.Py_ssize_t, frame: cython.uint, callers: Any, counts: CallCounts) -> cython.double:
         """How likely a candidate is, in relation to others. 0 where a function has returned, and one of the calls is
         neither proven nor in any other stack: the caller may be another one that calls by a pointer."""
         i: cython.int
@@ -253,13 +298,13 @@ class StateCandidates:
         back: cython.ulonglong
         returned: cython.int = self.found[at].returned
         score: cython.double = self.found[at].weight << self.found[at].level
-        for i in range(returned + 1):
-            back = self.found[at].sites[i] if i < returned else self.found[at].caller
-            self.steps.rules.find(back - 1, back)
-            caller = self.steps.rules.found_frame
+        for i in range(len(callers)):
+            caller = callers[i]
             found = counts.count(caller, callee)
-            if found == 0 and returned and self.steps.proof(back, self.steps.function_of(callee)) < CallLevel.PROVEN:
-                return 0
+            if found == 0 and i <= returned and returned:
+                back = self.found[at].sites[i] if i < returned else self.found[at].caller
+                if self.steps.proof(back, self.steps.function_of(callee)) < CallLevel.PROVEN:
+                    return 0
             # The share of this call among those of the function.
             score *= (found + UNSEEN) / (counts.total(callee) + 1)
             callee = caller

@@ -167,7 +167,8 @@ def walk_samples(
     later = later_chains(data, records)
     count = len(records.samples.position)
     registers = sources.machine.registers
-    register_words = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
+    words = b"".join(registers.slots(event.sample_regs_user) for event in data.events)
+    register_words = memoryview(words or bytes(registers.SLOTS))
     columns = spaces.replay.mappings.columns()
     image_count = max(1, len(spaces.replay.keys()))
 

@@ -44,6 +44,7 @@ CPU_MODE = cython.declare(cython.uint, 7)
 """`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
 ABSENT = cython.declare(cython.uint, 255)
 """In the table of register words: the register is not sampled."""
+FLAG_BITS = cython.declare(cython.ulonglong, 0xFFFF)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
 BARE_STACKS = cython.declare(cython.Py_ssize_t, 1 << 12)
@@ -60,7 +61,7 @@ class Walker:
     def __init__(
         self, rules: RuleCache, register_words: memoryview, limits: Any, *, innermost_only: bool = False
     ) -> None:
-        """``register_words``: by event the 17 bytes of ``slots`` (:mod:`undwarf.unwind.x86_64.registers`). With
+        """``register_words``: by event the 18 bytes of ``slots`` (:mod:`undwarf.unwind.x86_64.registers`). With
         ``innermost_only`` each dump gives its innermost frame, for which no rule is needed."""
         machine = rules.source.machine
         chain = zeros("I", limits.max_frames + limits.max_chain + 8)
@@ -447,7 +448,7 @@ class Walker:
             self.damaged_samples += 1
             return False
         valid = min(size, u64(data, window_size, self.memory.dump + cython.cast(cython.Py_ssize_t, size)))
-        first_word = cython.cast(cython.Py_ssize_t, self.events[s]) * REGISTERS
+        first_word = cython.cast(cython.Py_ssize_t, self.events[s]) * (REGISTERS + 1)
         for place in range(REGISTERS):
             word = self.register_words[first_word + place]
             if word != ABSENT:
@@ -455,6 +456,10 @@ class Walker:
                 known |= cython.cast(cython.uint, 1) << place
             else:
                 self.registers.values[place] = 0
+        word = self.register_words[first_word + REGISTERS]
+        self.registers.flags = -1
+        if word != ABSENT:
+            self.registers.flags = u64(data, window_size, at + 8 + 8 * word) & FLAG_BITS
         if mode == KERNEL_MODE and self.registers.link < 0:
             for place in range(RBX, 16):
                 if NMI_UNKNOWN >> place & 1 and self.registers.values[place] == ALL_ONES:

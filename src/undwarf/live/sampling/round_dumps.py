@@ -48,7 +48,7 @@ class RoundDumps:
         """(stack pointer, dump) of a sample; the dump is empty if it has none."""
         samples = self._samples
         view, position, _first, _end = self._spans[bisect_left(self._ends, sample + 1)]
-        slot = self._slots[registers.COUNT * samples.event[sample] + _SP]
+        slot = self._slots[registers.SLOTS * samples.event[sample] + _SP]
         regs, stack = samples.regs_at[sample], samples.stack_at[sample]
         if not regs or not stack or slot == registers.ABSENT:
             return 0, view[:0]

@@ -10,6 +10,7 @@ Sources: enum perf_event_arm_regs (arch/arm64/include/uapi/asm/perf_regs.h); DWA
 """
 
 COUNT = 17
+SLOTS = COUNT + 1
 
 LINK = 8
 """The place of the link register (x30)."""
@@ -37,7 +38,8 @@ def slots(mask: int) -> bytes:
 
     perf numbers x0 to x30, sp and pc from 0 on, as DWARF does but for the pc.
     """
-    found = [ABSENT] * COUNT
+    # The last one is that of the flags on x86-64.
+    found = [ABSENT] * SLOTS
     word = 0
     for bit in range(64):
         if not mask >> bit & 1:
