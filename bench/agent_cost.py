@@ -93,9 +93,16 @@ class Agent:
 
     def memory(self) -> tuple[float, float]:
         """(resident now, at most so far) in MB."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        found = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith("Vm")}
-        return found["VmRSS"] / 1024, found["VmHWM"] / 1024
+        found = memory_of(self.process.pid)
+        return found["anon"] + found["file"], found["most"]
+
+
+def memory_of(pid: int) -> dict[str, float]:
+    """Resident memory of a process in MB: its own (``anon``), pages of files, which it shares with the page cache
+    (``file``), and the sum of both at most so far (``most``)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    found = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines if line.endswith("kB")}
+    return {"anon": found["RssAnon"], "file": found["RssFile"], "most": found["VmHWM"]}
 
 
 def recordings(*folders: Path) -> list[Path]:

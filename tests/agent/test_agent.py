@@ -253,7 +253,7 @@ def record_minutes(spool: Spool, clock: Clock, seconds: float, tick, **more) -> 
     sampler = Sampler(settings.recording(cgroups=False))
     metrics = Metrics()
     try:
-        contents = Contents(sampler.encoder(), settings.pods)
+        contents = Contents(sampler.encoder(), settings.pods, spool.folder)
         minutes = Minutes(
             sampler, spool, contents, metrics, clock, "test",
             seconds=seconds, labels=dict, say=print, finished=lambda: None,

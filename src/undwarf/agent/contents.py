@@ -29,12 +29,13 @@ class _Images:
 class Contents:
     """Sees the rounds of a recording, and describes it at its end."""
 
-    def __init__(self, encoder: RecordEncoder, pods: Path) -> None:
+    def __init__(self, encoder: RecordEncoder, pods: Path, folder: Path) -> None:
+        """``folder``: where names of the kernel are kept."""
         self.cgroups = CgroupIds(encoder, mount_of_hierarchy())
         self.samples = 0
         self._pods = pods
         self._processes = CgroupsOfProcesses()
-        self._kernel = KernelNames()
+        self._kernel = KernelNames(folder)
         self._jit: JitNames | None = None
         self._images = _Images([])
         self._unwinder: LiveUnwinder | None = None
@@ -47,8 +48,13 @@ class Contents:
         self._ids: set[int] = set()
         self._pids: set[int] = set()
         self._nodes: set[int] = set()
+        self._images_hit: set[int] = set()
         self._kernel_addresses: set[int] = set()
         self._jit_addresses: dict[int, set[int]] = defaultdict(set)
+
+    def images(self) -> set[int]:
+        """The numbers of the images that have frames in the recording."""
+        return self._images_hit
 
     def forget_unwinder(self) -> None:
         """Keep nothing of an unwinder that was replaced."""
@@ -58,6 +64,7 @@ class Contents:
         """Add a round."""
         if unwinder is not self._unwinder:
             self._unwinder = unwinder
+            self._images_hit.clear()
             self._images.pids = []
             self._jit = JitNames(unwinder.store.finder)
             self._nodes.clear()
@@ -94,6 +101,7 @@ class Contents:
                     owner = owners[images[frame]]
                     if owner is not None and len(self._jit_addresses[owner]) < MOST_ADDRESSES:
                         self._jit_addresses[owner].add(runtime[frame])
+                self._images_hit.add(images[frame])
                 node = parents[node]
 
     def describe(self) -> dict[str, Any]:

@@ -78,6 +78,8 @@ class UnwindTables(ImageTable):
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
+        self.least_new = 1
+        """Functions beyond the rows in the cache for which these are written again."""
 
     @cached_property
     def code_evidence(self) -> "CodeEvidence":
@@ -128,6 +130,7 @@ class UnwindTables(ImageTable):
         if table is None:
             table = self._tables[image.number] = self._table(image, elf)
             elf.release()
+            elf.forget_sections()
         return LoadedImage(ImageState.HAS_TABLE, segments, table, _entry(elf))
 
     def _table(self, image: Image, elf: ElfFile) -> UnwindTable:
@@ -189,7 +192,8 @@ class UnwindTables(ImageTable):
         before = self._disk.written
         for key, kept in list(self._kept.items()):
             table = kept.table
-            if (table.kept is not None and not table.built) or kept.elf.was_cut:
+            new = len(table.functions.asked) if table.built else 0
+            if (table.kept is not None and new < self.least_new) or kept.elf.was_cut:
                 continue
             with self.lock, self._store.finder.defects.contained(key.path):
                 mark = NOT_ASKED

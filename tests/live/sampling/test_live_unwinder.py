@@ -108,8 +108,8 @@ def test_ended_processes_are_removed_after_a_while(small: LiveUnwinder):
     assert len(small.replay.pids()) < 39
 
 
-def test_stacks_are_dropped_and_built_again(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_NODES", 8)
+def test_stacks_are_dropped_and_built_again():
+    unwinder = LiveUnwinder([EVENT], Finder(), live=False, most_nodes=8)
     resets = []
     unwinder.renewed.append(lambda: resets.append(1))
     chains(unwinder, mapping(10, 0x400000))
