@@ -182,17 +182,17 @@ class DiskCache:
     def files(self) -> "list[tuple[float, int, Path]]":
         """(last use, bytes, path) of all files; names of unfinished ones start with a dot."""
         with suppress(OSError), own_directory(self.directory) as directory:
-            return self._files(directory)
+            return [(used, size, self.directory / name) for used, size, name in self._files(directory)]
         return []
 
-    def _files(self, directory: int) -> "list[tuple[float, int, Path]]":
+    def _files(self, directory: int) -> "list[tuple[float, int, str]]":
         found = []
         with os.scandir(directory) as listing:
             for one in listing:
                 if one.name.endswith(self._suffix) or (one.name.startswith(".") and self._suffix + "." in one.name):
                     with suppress(OSError):
                         status = one.stat(follow_symlinks=False)
-                        found.append((status.st_mtime, status.st_size, self.directory / one.name))
+                        found.append((status.st_mtime, status.st_size, one.name))
         return sorted(found)
 
     def usage(self) -> tuple[int, int]:
@@ -205,24 +205,24 @@ class DiskCache:
         gone = 0
         with suppress(OSError), own_directory(self._directory) as directory:
             files = self._files(directory)
-            total = sum(size for _used, size, path in files if not path.name.startswith("."))
-            for used, size, path in files:
-                if path.name.startswith("."):
+            total = sum(size for _used, size, name in files if not name.startswith("."))
+            for used, size, name in files:
+                if name.startswith("."):
                     if time.time() - used < _STALE:
                         continue
                 elif total > self.limit:
                     total -= size
                 else:
                     continue
-                gone += _removed(path.name, directory)
+                gone += _removed(name, directory)
         return gone
 
     def clear(self) -> int:
         """Remove all files; how many."""
         gone = 0
         with suppress(OSError), own_directory(self._directory) as directory:
-            for _used, _size, path in self._files(directory):
-                gone += _removed(path.name, directory) and not path.name.startswith(".")
+            for _used, _size, name in self._files(directory):
+                gone += _removed(name, directory) and not name.startswith(".")
         return gone
 
 

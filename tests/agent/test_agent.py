@@ -320,11 +320,11 @@ def test_a_full_disk_cuts_a_recording_after_a_whole_record(spool: Spool) -> None
 
 
 def test_a_lower_frequency_takes_fewer_samples(spool: Spool, busy: subprocess.Popen[bytes]) -> None:
-    began = time.monotonic()
-    changed = False
+    began, changed = 0.0, False
 
     def tick(sampler: Sampler, metrics: Metrics) -> None:
-        nonlocal changed
+        nonlocal began, changed
+        began = began or time.monotonic()
         if time.monotonic() - began > 1.5 and not changed:
             changed = True
             sampler.open.change_frequency(3)

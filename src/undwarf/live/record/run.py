@@ -7,7 +7,7 @@ form, with the same records.
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -181,6 +181,11 @@ class Recorder:
         self.writer.flush()
         self._described_bytes = self.writer.written
         self._flushed = time.monotonic()
+
+    def forget_images(self, used: Set[int]) -> None:
+        """Drop the unwind tables of all images but ``used``; between two rounds."""
+        if self._unwinder is not None:
+            self._unwinder.forget_images(used)
 
     def renew_unwinder(self) -> None:
         """Go on with a new unwinder that knows the processes of the present one and nothing else; between two files."""

@@ -5,7 +5,7 @@ compacted, and stacks are dropped when there are many.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +51,9 @@ MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
 GROWTH = 2
 """How often its size after the last time it must have before it is compacted again."""
-MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 20_000, 10_000
+MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 10_000, 5_000
 """Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
-together some 20 MB. A machine with 500 processes has half of the mappings when it starts."""
+together some 15 MB. A machine with 500 processes has half of the mappings when it starts."""
 LEAST_NEW = 16
 """Functions beyond the rows in the cache for which these are written again: to read as many takes as long."""
 INITIAL_IMAGES = 64
@@ -320,6 +320,12 @@ class LiveUnwinder:
             return b""
         image = self.sources.image(number) if number in self.sources.loaded else None
         return image.build_id if image is not None and image.elf is not None else b""
+
+    def forget_images(self, used: "Set[int]") -> None:
+        """Drop the unwind tables of all images but ``used``, and close their files."""
+        self.sources.forget([number for number in self.sources.loaded if number not in used])
+        # The next round has a new walker.
+        self._image_capacity = 0
 
     @property
     def outgrown(self) -> bool:
