@@ -129,8 +129,9 @@ def examine(path: Path) -> tuple[int, float]:
     assert hashlib.sha256(path.read_bytes()).hexdigest() == about["sha256"], f"{path} is damaged"
     with undwarf.open(path) as recording:
         profile = recording.profile()
-        # Other programs may be built anew meanwhile.
-        damage = [str(one) for one in recording.defects if "build-id mismatch" not in str(one)]
+        # Other programs may be built anew, or still write their jitdump.
+        others = ("build-id mismatch", "jitdump", "file replaced")
+        damage = [str(one) for one in recording.defects if not any(other in str(one) for other in others)]
         assert not damage, f"{path}: {damage}"
         assert about["samples"] in (len(profile.samples), None) or about["truncated"], path
         whole = sum(sample.stop.name in ("ROOT", "KERNEL") for sample in profile.samples)
@@ -179,7 +180,7 @@ def costs(folder: Path, seconds: int) -> bool:
     share = 100 * own * 19 * len(os.sched_getaffinity(0))
     print(f"the kernel's own work: {own * 1e6:.1f} us a sample, {share:.3f} % of one CPU at 19 Hz", flush=True)
     for name, commands in loads(folder).items():
-        place = folder / name
+        place = folder / f"beside-{name}"
         place.mkdir()
         with running(*commands):
             agent = Agent(place, 60)

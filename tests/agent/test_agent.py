@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from tests.agent.conftest import Hands
 
 import undwarf
+from undwarf.agent import minutes as minutes_module
 from undwarf.agent.clock import Clock
 from undwarf.agent.contents import Contents
 from undwarf.agent.metrics import Metrics
@@ -339,6 +341,28 @@ def test_a_lower_frequency_takes_fewer_samples(spool: Spool, busy: subprocess.Po
     slow = [one.time for one in samples if one.period == 10**9 // 24]
     # On the whole: on a busy machine a sample may come late, and the next one on time.
     assert slow[-1] - slow[0] > 20e6 * (len(slow) - 1)
+
+
+def test_a_recording_ends_early_when_memory_is_short(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOST_BYTES", "CALM_BYTES", "SHORT_BYTES"):
+        monkeypatch.setattr(minutes_module, name, 0)
+    monkeypatch.setattr(minutes_module, "RENEWAL_S", 0.1)
+    monkeypatch.setattr(minutes_module, "EARLIEST_S", 0.3)
+    metrics = record_minutes(spool, Clock(), 60, lambda sampler, now: setattr(sampler, "stopped", now.written >= 4))
+    assert metrics.renewals >= 3
+    spans = [json.loads(path.read_text()) for path in sorted(spool.folder.glob("2*.json"))]
+    assert len(spans) >= 4
+    # One begins where the one before ended.
+    times = [[datetime.fromisoformat(one[key]).timestamp() for key in ("start", "end")] for one in spans]
+    assert [end for _start, end in times[:-1]] == pytest.approx([start for start, _end in times[1:]], abs=0.2)
+
+
+def test_no_code_is_searched_for_callers_below_return_probes() -> None:
+    sampler = Sampler(AgentSettings("", Path(), event="cpu-clock").recording(cgroups=False))
+    try:
+        assert not sampler.unwinder().sources.has_call_sites
+    finally:
+        sampler.close()
 
 
 def test_names_of_sampled_kernel_functions_are_those_of_kallsyms(spool: Spool) -> None:

@@ -1,13 +1,14 @@
 """What is in the current recording: counted and named, for the description that is stored beside it."""
 
 import os
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from undwarf.agent.cgroups import CgroupIds, CgroupsOfProcesses, mount_of_hierarchy
-from undwarf.agent.jit_names import JitNames
+from undwarf.agent.jit_names import JitNames, lines_of
+from undwarf.agent.jitdump_names import JitDumpNames
 from undwarf.agent.kernel_names import KernelNames
 from undwarf.agent.labels import of_cgroup, pods_in
 from undwarf.integer_constants import NOTHING
@@ -17,6 +18,9 @@ from undwarf.unwind.provenance import Provenance
 
 MOST_ADDRESSES = 1 << 17
 """Addresses of code without a file, and nodes of stacks, that are kept of one recording."""
+
+MOST_DUMPS = 32
+"""Jitdumps whose functions are remembered."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Contents:
         self._processes = CgroupsOfProcesses()
         self._kernel = KernelNames(folder)
         self._jit: JitNames | None = None
+        self._dumps: OrderedDict[tuple[int, tuple[str, int]], JitDumpNames] = OrderedDict()
         self._images = _Images([])
         self._unwinder: LiveUnwinder | None = None
         self.restart()
@@ -115,7 +120,7 @@ class Contents:
         maps = {}
         for pid, addresses in sorted(self._jit_addresses.items()):
             assert self._jit is not None
-            if lines := self._jit.lines(pid, addresses):
+            if lines := self._jit.lines(pid, addresses) or self._dumped(pid, addresses):
                 maps[str(pid)] = lines
         return {
             "cgroups": [{"path": _text(path), **of_cgroup(path, pods)} for path in cgroups],
@@ -124,6 +129,18 @@ class Contents:
             "kallsyms": self._kernel.lines(self._kernel_addresses),
             "perf_maps": maps,
         }
+
+    def _dumped(self, pid: int, addresses: set[int]) -> str:
+        """As the lines of a perf map, from the process's jitdump."""
+        assert self._unwinder is not None
+        mapped = self._unwinder.mapped_dump(pid)
+        if mapped is None:
+            return ""
+        dump = self._dumps.pop((pid, mapped), None) or JitDumpNames(pid, *mapped)
+        self._dumps[pid, mapped] = dump
+        while len(self._dumps) > MOST_DUMPS:
+            self._dumps.popitem(last=False)
+        return lines_of(dump.functions(sorted(addresses)).values())
 
 
 def _text(path: str) -> str:

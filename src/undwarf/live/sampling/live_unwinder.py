@@ -13,7 +13,7 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
-from undwarf.images.image_kind import bits_of_name
+from undwarf.images.image_kind import ImageKind, bits_of_name, kind_of_name
 from undwarf.integer_constants import NOTHING
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
@@ -298,6 +298,15 @@ class LiveUnwinder:
                     )
                 )
         return b"".join(out)
+
+    def mapped_dump(self, pid: int) -> tuple[str, int] | None:
+        """(path, inode) of the jitdump that a process has mapped, which is how it is announced; None without one."""
+        for _start, _end, _offset, image, _flags in self.replay.mappings_of(pid):
+            if image < len(self.keys):
+                name, identity = self.keys[image]
+                if kind_of_name(self.names[name]) is ImageKind.JITDUMP:
+                    return os.fsdecode(self.names[name]), self.identities[identity].inode
+        return None
 
     def build_ids(self, images: "Iterable[int] | None" = None) -> list[BuildId]:
         """The build-ids of those of the images (all without) that have frames and that the kernel described by device
