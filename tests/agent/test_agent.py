@@ -269,12 +269,14 @@ def record_minutes(spool: Spool, clock: Clock, seconds: float, tick, **more) -> 
 
 def test_a_clock_that_is_set_back_loses_nothing(spool: Spool, hands: Hands, busy: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + 60
+    enough = 0
 
     def tick(sampler: Sampler, metrics: Metrics) -> None:
+        nonlocal enough
         hands.steady = time.monotonic()
-        if metrics.written == 1:
-            hands.wall = 1_000_000_000.0  # 2001
-        sampler.stopped = metrics.written >= 3 or time.monotonic() > ends
+        if metrics.written and not enough:
+            hands.wall, enough = 1_000_000_000.0, metrics.written + 3  # 2001
+        sampler.stopped = 0 < enough <= metrics.written or time.monotonic() > ends
 
     hands.steady = time.monotonic()
     metrics = record_minutes(spool, hands.clock, 0.8, tick)
