@@ -96,8 +96,9 @@ def read_again(store: Path, spool: Path) -> tuple[int, float]:
         ends = end
         lost += about["lost"]
         total += examine(path)[0]
-    print(f"{len(found)} minutes, {total} samples, all as described; {lost} records lost to full buffers; longest gap {gap:.2f} s; "
-          f"{sum(path.stat().st_size for path in found) / total:.1f} bytes a sample")  # fmt: skip
+    size = sum(path.stat().st_size for path in found) / total
+    print(f"{len(found)} minutes, {total} samples, all as described; {lost} records lost to full buffers")
+    print(f"longest gap {gap:.2f} s; {size:.1f} bytes a sample")
     return total, gap
 
 
