@@ -1760,7 +1760,9 @@ class Limits(NamedTuple):
     store_values: int = 1 << 29
     """Values of one file of a store, and of all stacks that are read at once; each takes up to 16 bytes."""
     store_depth: int = 1 << 16
-    """Frames of one stack of a store."""
+    """Frames of one stack of a store, and functions inlined at one place."""
+    store_images: int = 1 << 20
+    """Images of a store that are read at once; each takes some 600 bytes."""
     branches: int = 1024
     """Entries of one sample's branch stack; processors have up to 64."""
     branch_code_bytes: int = 256 << 10

@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from tests.agent.conftest import Hands
 
 import undwarf
+from undwarf.agent import minutes as minutes_module
 from undwarf.agent.clock import Clock
 from undwarf.agent.contents import Contents
 from undwarf.agent.metrics import Metrics
@@ -253,7 +255,7 @@ def record_minutes(spool: Spool, clock: Clock, seconds: float, tick, **more) -> 
     sampler = Sampler(settings.recording(cgroups=False))
     metrics = Metrics()
     try:
-        contents = Contents(sampler.encoder(), settings.pods)
+        contents = Contents(sampler.encoder(), settings.pods, spool.folder)
         minutes = Minutes(
             sampler, spool, contents, metrics, clock, "test",
             seconds=seconds, labels=dict, say=print, finished=lambda: None,
@@ -267,12 +269,14 @@ def record_minutes(spool: Spool, clock: Clock, seconds: float, tick, **more) -> 
 
 def test_a_clock_that_is_set_back_loses_nothing(spool: Spool, hands: Hands, busy: subprocess.Popen[bytes]) -> None:
     ends = time.monotonic() + 60
+    enough = 0
 
     def tick(sampler: Sampler, metrics: Metrics) -> None:
+        nonlocal enough
         hands.steady = time.monotonic()
-        if metrics.written == 1:
-            hands.wall = 1_000_000_000.0  # 2001
-        sampler.stopped = metrics.written >= 3 or time.monotonic() > ends
+        if metrics.written and not enough:
+            hands.wall, enough = 1_000_000_000.0, metrics.written + 3  # 2001
+        sampler.stopped = 0 < enough <= metrics.written or time.monotonic() > ends
 
     hands.steady = time.monotonic()
     metrics = record_minutes(spool, hands.clock, 0.8, tick)
@@ -320,11 +324,11 @@ def test_a_full_disk_cuts_a_recording_after_a_whole_record(spool: Spool) -> None
 
 
 def test_a_lower_frequency_takes_fewer_samples(spool: Spool, busy: subprocess.Popen[bytes]) -> None:
-    began = time.monotonic()
-    changed = False
+    began, changed = 0.0, False
 
     def tick(sampler: Sampler, metrics: Metrics) -> None:
-        nonlocal changed
+        nonlocal began, changed
+        began = began or time.monotonic()
         if time.monotonic() - began > 1.5 and not changed:
             changed = True
             sampler.open.change_frequency(3)
@@ -339,6 +343,28 @@ def test_a_lower_frequency_takes_fewer_samples(spool: Spool, busy: subprocess.Po
     slow = [one.time for one in samples if one.period == 10**9 // 24]
     # On the whole: on a busy machine a sample may come late, and the next one on time.
     assert slow[-1] - slow[0] > 20e6 * (len(slow) - 1)
+
+
+def test_a_recording_ends_early_when_memory_is_short(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOST_BYTES", "CALM_BYTES", "SHORT_BYTES"):
+        monkeypatch.setattr(minutes_module, name, 0)
+    monkeypatch.setattr(minutes_module, "RENEWAL_S", 0.1)
+    monkeypatch.setattr(minutes_module, "EARLIEST_S", 0.3)
+    metrics = record_minutes(spool, Clock(), 60, lambda sampler, now: setattr(sampler, "stopped", now.written >= 4))
+    assert metrics.renewals >= 3
+    spans = [json.loads(path.read_text()) for path in sorted(spool.folder.glob("2*.json"))]
+    assert len(spans) >= 4
+    # One begins where the one before ended.
+    times = [[datetime.fromisoformat(one[key]).timestamp() for key in ("start", "end")] for one in spans]
+    assert [end for _start, end in times[:-1]] == pytest.approx([start for start, _end in times[1:]], abs=0.2)
+
+
+def test_no_code_is_searched_for_callers_below_return_probes() -> None:
+    sampler = Sampler(AgentSettings("", Path(), event="cpu-clock").recording(cgroups=False))
+    try:
+        assert not sampler.unwinder().sources.has_call_sites
+    finally:
+        sampler.close()
 
 
 def test_names_of_sampled_kernel_functions_are_those_of_kallsyms(spool: Spool) -> None:

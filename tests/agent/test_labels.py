@@ -8,6 +8,7 @@ from undwarf.agent.labels import of_cgroup, of_host, pods_in
 
 ID = "f3a1" * 16
 UID = "0f2b6c1e-8d43-4f6e-9a51-0c7de1a2b3c4"
+STATIC, TASK = "0f2b6c1e8d434f6e9a510c7de1a2b3c4", "34dc0b5e626f2c5c4c5170e34b10e765"
 SYSTEMD_POD = f"pod{UID.replace('-', '_')}.slice"
 
 
@@ -19,6 +20,19 @@ SYSTEMD_POD = f"pod{UID.replace('-', '_')}.slice"
         (f"/kubepods/besteffort/pod{UID}/{ID}", {"container": ID, "pod_uid": UID}),
         (f"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-{SYSTEMD_POD}/crio-{ID}.scope/container",
          {"container": ID, "pod_uid": UID}),
+        (f"/system.slice/containerd.service/kubepods-burstable-{SYSTEMD_POD}:cri-containerd:{ID}",
+         {"container": ID, "pod_uid": UID}),
+        (f"/kubepods.slice/kubepods-{SYSTEMD_POD}/crio-{ID}.scope", {"container": ID, "pod_uid": UID}),
+        (f"/kubepods.slice/kubepods-{SYSTEMD_POD}/docker-{ID}.scope", {"container": ID, "pod_uid": UID}),
+        (f"/kubepods/burstable/pod{UID}/crio-{ID}", {"container": ID, "pod_uid": UID}),
+        (f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{STATIC}.slice/cri-containerd-{ID}.scope",
+         {"container": ID, "pod_uid": STATIC}),
+        (f"/../../kubepods.slice/kubepods-{SYSTEMD_POD}/cri-containerd-{ID}.scope", {"container": ID, "pod_uid": UID}),
+        (f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-{SYSTEMD_POD}", {"pod_uid": UID}),
+        (f"/docker/{'9' * 64}/kubelet/kubepods/besteffort/pod{UID}/{ID}", {"container": ID, "pod_uid": UID}),
+        (f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope/container", {"container": ID}),
+        (f"/ecs/{TASK}/{ID}", {"container": ID}),
+        (f"/ecs/{TASK}/{TASK}-2531612879", {"container": f"{TASK}-2531612879"}),
         (f"/system.slice/docker-{ID}.scope", {"container": ID}),
         (f"/docker/{ID}", {"container": ID}),
         (f"/machine.slice/libpod-{ID}.scope/container", {"container": ID}),

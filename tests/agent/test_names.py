@@ -19,14 +19,20 @@ ffffffff81000300 T late
 
 def test_kernel_functions_are_those_that_contain_the_addresses(tmp_path: Path) -> None:
     (tmp_path / "kallsyms").write_text(KALLSYMS)
-    names = KernelNames(tmp_path / "kallsyms")
+    names = KernelNames(tmp_path, tmp_path / "kallsyms")
     found = names.lines([0xFFFFFFFF810001F0, 0xFFFFFFFFC0000010, 0xFFFFFFFF81000310, 0xFFFFFFFF810001F4, 16])
     assert found == ("ffffffff81000100 T do_one\nffffffff81000300 T late\nffffffffc0000000 T in_module\t[module]\n")
 
 
+def test_kernel_functions_are_known_without_space_for_a_file(tmp_path: Path) -> None:
+    (tmp_path / "kallsyms").write_text(KALLSYMS)
+    names = KernelNames(tmp_path / "missing", tmp_path / "kallsyms")
+    assert names.lines([0xFFFFFFFF810001F0]) == "ffffffff81000100 T do_one\n"
+
+
 def test_hidden_addresses_give_no_names(tmp_path: Path) -> None:
     (tmp_path / "kallsyms").write_text("0000000000000000 T _stext\n0000000000000000 T do_one\n")
-    assert KernelNames(tmp_path / "kallsyms").lines([0xFFFFFFFF81000000]) == ""
+    assert KernelNames(tmp_path, tmp_path / "kallsyms").lines([0xFFFFFFFF81000000]) == ""
 
 
 def test_jit_functions_are_those_of_the_map(tmp_path: Path) -> None:

@@ -1,12 +1,19 @@
 """Shipping: order, a store that is away, and damage."""
 
 import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.agent.conftest import Hands, finish_one
 
 from undwarf.agent.metrics import Metrics
+from undwarf.agent.remote_store import RemoteStore
 from undwarf.agent.shipper import MOST_WAIT_S, Shipper, name_in_store
 from undwarf.agent.spool import Spool
 from undwarf.agent.store import FolderStore, open_store
@@ -14,6 +21,8 @@ from undwarf.agent.store import FolderStore, open_store
 
 class Away:
     """A store that takes files only if it is ``there``."""
+
+    pause = 0.0
 
     def __init__(self, root: Path) -> None:
         self.there = True
@@ -27,6 +36,9 @@ class Away:
         self.names.append(name)
 
     def check(self) -> None:
+        pass
+
+    def rest(self) -> None:
         pass
 
 
@@ -111,16 +123,102 @@ def test_a_host_stays_below_incoming(host: str) -> None:
     assert name == "n"
 
 
-def test_a_store_may_be_any_address_of_fsspec(spool: Spool, hands: Hands) -> None:
-    fsspec = pytest.importorskip("fsspec")
+def test_a_store_may_be_any_address_of_fsspec(spool: Spool, hands: Hands, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
     name = finish_one(spool)
-    shipper = Shipper(spool, lambda: open_store("memory://fleet"), Metrics(), hands.clock, print)
+    remote = RemoteStore(f"local://{tmp_path}/fleet")
+    shipper = Shipper(spool, lambda: remote, Metrics(), hands.clock, print)
     assert shipper.ship_all() == 0
-    memory = fsspec.filesystem("memory")
-    (found,) = memory.glob("/fleet/incoming/*/*/*.json")
-    about = json.loads(memory.cat_file(found))
+    remote.rest()
+    (found,) = (tmp_path / "fleet").glob("incoming/*/*/*.json")
+    about = json.loads(found.read_bytes())
     assert about["recording"] == f"{name}.data"
-    assert memory.size(found.replace(".json", ".data")) == about["bytes"]
+    assert found.with_suffix(".data").stat().st_size == about["bytes"]
+
+
+def test_libraries_of_object_stores_are_in_a_process_that_ends(spool: Spool, hands: Hands, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    remote = open_store(f"local://{tmp_path}/fleet")
+    assert isinstance(remote, RemoteStore)
+    finish_one(spool)
+    Shipper(spool, lambda: remote, Metrics(), hands.clock, print).ship_all()
+    process = remote._process
+    assert process is not None
+    assert process.poll() is None
+    assert str(tmp_path) not in Path(f"/proc/{process.pid}/cmdline").read_text()
+    remote.rest()
+    assert process.returncode == 0
+
+
+def test_the_process_of_a_shipment_may_be_killed(spool: Spool, hands: Hands, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    remote = RemoteStore(f"local://{tmp_path}/fleet")
+    shipper = Shipper(spool, lambda: remote, Metrics(), hands.clock, print)
+    finish_one(spool)
+    shipper.ship_all()
+    finish_one(spool)
+    assert remote._process is not None
+    remote._process.kill()
+    remote._process.wait()
+    assert shipper.ship_all() > 0
+    assert shipper.ship_all() == 0
+    assert len(spool) == 0
+    remote.rest()
+
+
+SERVER = """
+import sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=int(sys.argv[1]), verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def s3_server(port: int) -> Iterator[int]:
+    """An S3 server on this machine with an empty bucket: its port."""
+    command = [sys.executable, "-c", SERVER, str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline())
+            urllib.request.urlopen(
+                urllib.request.Request(f"http://127.0.0.1:{port}/profiles", method="PUT"), timeout=10
+            ).close()
+            yield port
+        finally:
+            server.kill()
+
+
+def test_nothing_is_lost_while_an_s3_server_is_away(
+    spool: Spool, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("moto")
+    pytest.importorskip("s3fs")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    remote = RemoteStore("s3://profiles/fleet")
+    metrics = Metrics()
+    shipper = Shipper(spool, lambda: remote, metrics, hands.clock, print)
+    with s3_server(0) as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        finish_one(spool)
+        assert shipper.ship_all() == 0
+        remote.rest()
+    names = [finish_one(spool) for _ in range(3)]
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    assert shipper.ship_all() > 0
+    remote.rest()
+    assert len(spool) == 3
+    with s3_server(port):
+        assert shipper.ship_all() == 0
+        remote.rest()
+        listing = urllib.request.urlopen(f"http://127.0.0.1:{port}/profiles", timeout=10).read().decode()
+    assert sorted(re.findall(r"<Key>fleet/incoming/[^<]*/([^</]+)\.json</Key>", listing)) == names
+    assert (metrics.shipped, metrics.dropped, len(spool)) == (4, 0, 0)
 
 
 def test_the_collector_gets_each_recording_once(spool: Spool, store: Away, hands: Hands, said: list[str]) -> None:

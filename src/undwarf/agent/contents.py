@@ -1,13 +1,14 @@
 """What is in the current recording: counted and named, for the description that is stored beside it."""
 
 import os
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from undwarf.agent.cgroups import CgroupIds, CgroupsOfProcesses, mount_of_hierarchy
-from undwarf.agent.jit_names import JitNames
+from undwarf.agent.jit_names import JitNames, lines_of
+from undwarf.agent.jitdump_names import JitDumpNames
 from undwarf.agent.kernel_names import KernelNames
 from undwarf.agent.labels import of_cgroup, pods_in
 from undwarf.integer_constants import NOTHING
@@ -17,6 +18,9 @@ from undwarf.unwind.provenance import Provenance
 
 MOST_ADDRESSES = 1 << 17
 """Addresses of code without a file, and nodes of stacks, that are kept of one recording."""
+
+MOST_DUMPS = 32
+"""Jitdumps whose functions are remembered."""
 
 
 @dataclass(slots=True)
@@ -29,13 +33,15 @@ class _Images:
 class Contents:
     """Sees the rounds of a recording, and describes it at its end."""
 
-    def __init__(self, encoder: RecordEncoder, pods: Path) -> None:
+    def __init__(self, encoder: RecordEncoder, pods: Path, folder: Path) -> None:
+        """``folder``: where names of the kernel are kept."""
         self.cgroups = CgroupIds(encoder, mount_of_hierarchy())
         self.samples = 0
         self._pods = pods
         self._processes = CgroupsOfProcesses()
-        self._kernel = KernelNames()
+        self._kernel = KernelNames(folder)
         self._jit: JitNames | None = None
+        self._dumps: OrderedDict[tuple[int, tuple[str, int]], JitDumpNames] = OrderedDict()
         self._images = _Images([])
         self._unwinder: LiveUnwinder | None = None
         self.restart()
@@ -47,8 +53,13 @@ class Contents:
         self._ids: set[int] = set()
         self._pids: set[int] = set()
         self._nodes: set[int] = set()
+        self._images_hit: set[int] = set()
         self._kernel_addresses: set[int] = set()
         self._jit_addresses: dict[int, set[int]] = defaultdict(set)
+
+    def images(self) -> set[int]:
+        """The numbers of the images that have frames in the recording."""
+        return self._images_hit
 
     def forget_unwinder(self) -> None:
         """Keep nothing of an unwinder that was replaced."""
@@ -58,6 +69,7 @@ class Contents:
         """Add a round."""
         if unwinder is not self._unwinder:
             self._unwinder = unwinder
+            self._images_hit.clear()
             self._images.pids = []
             self._jit = JitNames(unwinder.store.finder)
             self._nodes.clear()
@@ -94,6 +106,7 @@ class Contents:
                     owner = owners[images[frame]]
                     if owner is not None and len(self._jit_addresses[owner]) < MOST_ADDRESSES:
                         self._jit_addresses[owner].add(runtime[frame])
+                self._images_hit.add(images[frame])
                 node = parents[node]
 
     def describe(self) -> dict[str, Any]:
@@ -107,7 +120,7 @@ class Contents:
         maps = {}
         for pid, addresses in sorted(self._jit_addresses.items()):
             assert self._jit is not None
-            if lines := self._jit.lines(pid, addresses):
+            if lines := self._jit.lines(pid, addresses) or self._dumped(pid, addresses):
                 maps[str(pid)] = lines
         return {
             "cgroups": [{"path": _text(path), **of_cgroup(path, pods)} for path in cgroups],
@@ -116,6 +129,18 @@ class Contents:
             "kallsyms": self._kernel.lines(self._kernel_addresses),
             "perf_maps": maps,
         }
+
+    def _dumped(self, pid: int, addresses: set[int]) -> str:
+        """As the lines of a perf map, from the process's jitdump."""
+        assert self._unwinder is not None
+        mapped = self._unwinder.mapped_dump(pid)
+        if mapped is None:
+            return ""
+        dump = self._dumps.pop((pid, mapped), None) or JitDumpNames(pid, *mapped)
+        self._dumps[pid, mapped] = dump
+        while len(self._dumps) > MOST_DUMPS:
+            self._dumps.popitem(last=False)
+        return lines_of(dump.functions(sorted(addresses)).values())
 
 
 def _text(path: str) -> str:

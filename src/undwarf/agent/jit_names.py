@@ -1,7 +1,7 @@
 """Names of run-time compiled functions, from the maps that run times write to /tmp/perf-PID.map."""
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from undwarf.images.finder import Finder
 from undwarf.limits import Limits
@@ -36,10 +36,15 @@ class JitNames:
                 symbol = table.find(address)
                 if symbol is not None:
                     start, end = table.extent(symbol)
-                    name = table.names_at(symbol)[0].decode("utf-8", "replace").replace("\n", "?")
+                    name = table.names_at(symbol)[0].decode("utf-8", "replace")
                     found[address] = (start, end - start, name)
         self._known[pid] = state, found
         while len(self._known) > MOST_MAPS:
             self._known.popitem(last=False)
-        lines = sorted({found[address] for address in addresses if address in found})
-        return "".join(f"{start:x} {size:x} {name}\n" for start, size, name in lines)
+        return lines_of(found[address] for address in addresses if address in found)
+
+
+def lines_of(functions: Iterable[tuple[int, int, str]]) -> str:
+    """Lines of a perf map of (start, size, name)."""
+    lines = sorted(set(functions))
+    return "".join(f"{start:x} {size:x} {name.replace(chr(10), '?')}\n" for start, size, name in lines)

@@ -3,7 +3,9 @@
 The paths are those that container run times and the kubelet give to control groups, with the systemd driver
 (``kubepods-burstable-pod<uid>.slice/cri-containerd-<id>.scope``, ``docker-<id>.scope``, ``libpod-<id>.scope``) and with
 the cgroupfs driver (``kubepods/burstable/pod<uid>/<id>``, ``docker/<id>``); systemd writes the dashes of a uid as
-underscores.
+underscores. A containerd that does not know of systemd makes ``kubepods-burstable-pod<uid>.slice:cri-containerd:<id>``
+of what the kubelet gives it. The uid of a static pod is a digest without dashes. ECS has ``ecs/<task>/<id>``, and on
+Fargate ``ecs/<task>/<task>-<number>``.
 """
 
 import os
@@ -12,9 +14,9 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-_CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64}|[0-9a-f]{32})(?:\.scope)?(?:/|$)")
+_CONTAINER = re.compile(r"(?:^|[-/:])([0-9a-f]{64}|[0-9a-f]{32}(?:-\d{9,10})?)(?:\.scope)?(?=/|$)")
 _POD = re.compile(
-    r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?/"
+    r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?[/:]"
 )
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 _POD_LOG = re.compile(r"([^_]+)_([^_]+)_([0-9a-f-]{32,36})\Z")

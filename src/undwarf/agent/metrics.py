@@ -74,8 +74,14 @@ class Metrics:
 
 def resident_bytes() -> int:
     """Resident memory of this process."""
+    return resident()[0]
+
+
+def resident() -> tuple[int, int]:
+    """Bytes of resident memory of this process, and how many of these are pages of files."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):
-        return 0
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            _size, all_, files, *_more = map(int, file.read().split())
+    except (OSError, ValueError):
+        return 0, 0
+    return all_ * resource.getpagesize(), files * resource.getpagesize()

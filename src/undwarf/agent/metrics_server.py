@@ -1,16 +1,22 @@
-"""Serves metrics over HTTP on loopback."""
+"""Serves metrics over HTTP on loopback.
+
+Written against HTTP/1.1 (RFC 9112): ``http.server`` imports TLS and mail, 3 MB that an agent would keep.
+"""
 
 import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any
 
 from undwarf.agent.metrics import CONTENT_TYPE
 from undwarf.errors import UndwarfError, UsageError
 
 TIMEOUT_S = 5.0
+MOST_REQUEST = 1 << 16
+"""Bytes of a request that are read."""
+WAITING = 8
+"""Connections that wait for their turn."""
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -27,43 +33,60 @@ def address_of(text: str) -> tuple[str, int]:
     raise UsageError(f"metrics: {text!r} is not on loopback", "", 'give one of this machine, as "127.0.0.1:9480"')
 
 
-class _Server6(HTTPServer):
-    address_family = socket.AF_INET6
-
-
 class MetricsServer:
-    """Answers ``GET /metrics`` in a thread of its own until it is closed."""
+    """Answers ``GET /metrics`` in a thread of its own until it is closed, one request a connection."""
 
     def __init__(self, address: str, text: Callable[[], str]) -> None:
         """Raises UndwarfError if the address is in use."""
         host, port = address_of(address)
-
-        class Handler(BaseHTTPRequestHandler):
-            timeout = TIMEOUT_S
-
-            def do_GET(self) -> None:
-                found = self.path.partition("?")[0] == "/metrics"
-                body = text().encode() if found else b"metrics are at /metrics\n"
-                self.send_response(200 if found else 404)
-                self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_message: Any) -> None:
-                """Requests are not logged."""
-
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._text = text
+        self._closing = False
         try:
-            self._server = _Server6((host, port), Handler) if ":" in host else HTTPServer((host, port), Handler)
+            self._socket = socket.create_server((host, port), family=family, backlog=WAITING)
         except OSError as error:
             why = error.strerror or str(error)
             raise UndwarfError(f"cannot serve metrics at {address}", why, "choose another address") from error
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="undwarf-metrics", daemon=True)
+        self.port = int(self._socket.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve, name="undwarf-metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._closing = True
+        with suppress(OSError):
+            # Wakes the thread.
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while not self._closing:
+            try:
+                connection, _address = self._socket.accept()
+            except OSError:
+                # A connection that is gone already, or the end.
+                continue
+            # Who asks may leave at any time.
+            with connection, suppress(OSError):
+                connection.settimeout(TIMEOUT_S)
+                connection.sendall(self._answer(_request(connection)))
+
+    def _answer(self, request: bytes) -> bytes:
+        method, target, *_version = [*request.split(b"\r\n", 1)[0].split(b" "), b"", b""]
+        if method not in (b"GET", b"HEAD"):
+            status, kind, body = "405 Method Not Allowed", "text/plain; charset=utf-8", b"only GET\n"
+        elif target.partition(b"?")[0] == b"/metrics":
+            status, kind, body = "200 OK", CONTENT_TYPE, self._text().encode()
+        else:
+            status, kind, body = "404 Not Found", "text/plain; charset=utf-8", b"metrics are at /metrics\n"
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        return head.encode("ascii") + (body if method != b"HEAD" else b"")
+
+
+def _request(connection: socket.socket) -> bytes:
+    """The head of a request."""
+    found = b""
+    while b"\r\n\r\n" not in found and len(found) < MOST_REQUEST and (piece := connection.recv(4096)):
+        found += piece
+    return found

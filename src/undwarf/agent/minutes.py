@@ -1,7 +1,6 @@
 """Records in files of a minute each, through one recorder: no sample is lost between two of them."""
 
 import datetime
-import gc
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,15 +10,25 @@ from typing import Any, BinaryIO
 
 from undwarf.agent.clock import Clock
 from undwarf.agent.contents import Contents
-from undwarf.agent.metrics import Metrics, resident_bytes
+from undwarf.agent.metrics import Metrics, resident, resident_bytes
+from undwarf.agent.process_memory import trim_heap
 from undwarf.agent.spool import Spool
 from undwarf.live.record.run import Recorder
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.mapped_files import release_pages
 
-SHORT_BYTES = 68 << 20
-"""Resident memory above which less of what may be gone is kept."""
-RENEWAL_S = 120.0
+MOST_FILE_BYTES = 22 << 20
+"""Resident pages of files above which those of mapped files are released: the agent's own program has 16 MB. They are
+read again, so that this costs time."""
+CALM_BYTES = 56 << 20
+"""Resident memory up to which tables of images without frames are kept."""
+SHORT_BYTES = 64 << 20
+"""Resident memory above which the unwinder is replaced."""
+MOST_BYTES = 72 << 20
+"""Resident memory above which a recording ends early, so that less can be kept at once."""
+EARLIEST_S = 10.0
+"""Seconds after its start at which a recording may end early."""
+RENEWAL_S = 60.0
 """Least seconds between two renewals because of that."""
 
 
@@ -118,25 +127,27 @@ class Minutes:
         self._say = say
         self._finished = finished
         self._renewed = clock.steady()
+        self._used_before: set[int] = set()
         self._lost = 0
         self._taken = 0
         self._full = False
         # Bringing files to a busy disk may take longer than the ring buffers hold.
         self._workers = ThreadPoolExecutor(1, "undwarf-spool")
+        self._start, self._begun = clock.wall(), clock.steady()
         self._sink = self._open()
         self.recorder = Recorder(sampler, lambda: self._sink, version)  # type: ignore[arg-type,return-value]  # a file
         self.recorder.forewords.append(contents.cgroups.before)
         self.recorder.see_round = contents.see
+        self.recorder.images = contents.images
         self.recorder.after_round = self._after_round
 
     def run(self) -> None:
         """Record until sampling ends; then the last recording is finished too."""
         with self._workers:
             self.recorder.run()
-            self._finish()
+            self._finish(self._clock.steady())
 
     def _open(self) -> Sink:
-        self._start, self._begun = self._clock.wall(), self._clock.steady()
         self._contents.restart()
         try:
             return Sink(self._spool.begin(f"{stamp(self._start)}-{self._spool.number():08}"))
@@ -148,35 +159,47 @@ class Minutes:
     def _after_round(self) -> None:
         self._metrics.samples += self._contents.samples - self._taken
         self._taken = self._contents.samples
-        # Tables are read from mapped files of hundreds of megabytes.
-        release_pages()
-        if not self._sampler.ending and self._clock.steady() - self._begun >= self.seconds:
+        now, (size, files) = self._clock.steady(), resident()
+        if files > MOST_FILE_BYTES:
+            # Tables are read from mapped files of hundreds of megabytes.
+            release_pages()
+        elapsed = now - self._begun
+        # Memory that grows fast does not wait for the end of a minute.
+        early = size > MOST_BYTES and now - self._renewed > RENEWAL_S and elapsed > EARLIEST_S
+        if not self._sampler.ending and (elapsed >= self.seconds or early):
+            wall = self._clock.wall()
             self.recorder.end_file()
-            self._finish()
-            self._renew_if_large()
+            self._finish(now)
+            # What is sampled meanwhile is in the next one.
+            self._start, self._begun = wall, now
+            self._forget()
+            trim_heap()
             self._sink = self._open()
             self.recorder.begin_file(self._sink)  # type: ignore[arg-type]  # it has what is used of a file
 
-    def _renew_if_large(self) -> None:
-        """Go on with a new unwinder if the present one keeps much of processes and files that are gone, or if memory is
-        short, but for that reason not often: tables of programs that still run are loaded again."""
-        now = self._clock.steady()
-        short = resident_bytes() > SHORT_BYTES and now - self._renewed > RENEWAL_S
-        if short or self.recorder.outgrown:
+    def _forget(self) -> None:
+        """Forget what is probably not needed soon: the tables of images without frames in the last two recordings. Go
+        on with a new unwinder if the present one keeps much of processes and files that are gone, or if memory is
+        still short, but for that reason not often: tables of programs that still run are loaded again."""
+        now, used = self._clock.steady(), self._contents.images()
+        if resident_bytes() > CALM_BYTES:
+            self.recorder.forget_images(used | self._used_before)
+        self._used_before = set(used)
+        if self.recorder.outgrown or (resident_bytes() > SHORT_BYTES and now - self._renewed > RENEWAL_S):
             self._renewed = now
             self._metrics.renewals += 1
-            self.recorder.renew_unwinder()
+            self._used_before = set()
             self._contents.forget_unwinder()
-            gc.collect()
+            self.recorder.renew_unwinder()
 
-    def _finish(self) -> None:
-        """Finish the current file, in a thread, as far as the disk has space for it."""
+    def _finish(self, now: float) -> None:
+        """Finish the current file, which ends now, in a thread, as far as the disk has space for it."""
         sink = self._sink
         lost = self.recorder.lost
         self._metrics.lost += lost - self._lost
         lost, self._lost = lost - self._lost, lost
         samples, self._taken = self._contents.samples, 0
-        end = self._start + self._clock.steady() - self._begun
+        end = self._start + now - self._begun
         found = {"samples": samples, "lost": lost, "truncated": sink.failure is not None, **self._contents.describe()}
         about = description(self._start, end, self._labels(), found)
         self._workers.submit(self._keep, sink, about)

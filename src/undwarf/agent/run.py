@@ -1,7 +1,5 @@
 """The agent: records minutes until it is stopped, ships them, watches its own cost, rereads its configuration."""
 
-import ctypes
-import gc
 import os
 import signal
 import time
@@ -17,6 +15,7 @@ from undwarf.agent.labels import of_host
 from undwarf.agent.metrics import Metrics
 from undwarf.agent.minutes import Minutes, description
 from undwarf.agent.otlp import Otlp
+from undwarf.agent.process_memory import give_memory_back
 from undwarf.agent.settings import AgentSettings
 from undwarf.agent.shipper import Shipper
 from undwarf.agent.spool import Spool
@@ -29,10 +28,6 @@ LAST_SHIPPING_S = 5.0
 """Seconds that shipping may take when the agent ends: service managers kill it after a while."""
 COST_INTERVAL_S = 10.0
 """Seconds between two looks at the own cost."""
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-"""Parameters of mallopt(3)."""
-LARGE_BYTES = 128 << 10
-"""Allocations from this size on are given back to the system when they are freed."""
 
 
 def own_cpu_seconds() -> float:
@@ -97,7 +92,7 @@ class Agent:
 
     def run(self) -> None:
         """Record and ship. Raises UndwarfError if that cannot begin."""
-        _give_memory_back()
+        give_memory_back()
         try:
             spool = Spool(self.settings.spool, self.settings.spool_bytes)
         except OSError as error:
@@ -159,7 +154,7 @@ class Agent:
         budget = Budget(settings.budget_percent, len(frequencies))
         self.metrics.frequency = settings.frequency
         try:
-            contents = Contents(sampler.encoder(), settings.pods)
+            contents = Contents(sampler.encoder(), settings.pods, spool.folder)
             minutes = Minutes(
                 sampler,
                 spool,
@@ -240,15 +235,3 @@ class Agent:
             yield
         finally:
             signal.signal(signal.SIGHUP, before)
-
-
-def _give_memory_back() -> None:
-    """Make memory that is freed the system's again: an agent runs for months, and large tables come and go."""
-    libc = ctypes.CDLL(None)
-    for parameter, value in ((_M_MMAP_THRESHOLD, LARGE_BYTES), (_M_TRIM_THRESHOLD, LARGE_BYTES), (_M_ARENA_MAX, 1)):
-        # Only glibc has it.
-        if hasattr(libc, "mallopt"):
-            libc.mallopt(parameter, value)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 10, 10)

@@ -17,6 +17,8 @@ BUFFER_BYTES = 2 << 20
 UNWIND = "eh-frame,gopclntab,debug-frame,sframe,fp"
 """All sources of unwind rules but the analysis of code, which needs 20 to 60 MB and seconds for a large program."""
 MOST_MAPPINGS = 1 << 16
+MOST_MEMORY = 2 << 20
+MOST_NODES = 1 << 14
 LOWEST_SHARE = 8
 """The lowest frequency that the agent changes to is this part of the configured one."""
 
@@ -63,7 +65,10 @@ class AgentSettings:
             build_ids=False,
             idle=False,
             data=False,
+            searches_calls=False,
             most_mappings=MOST_MAPPINGS,
+            most_nodes=MOST_NODES,
+            most_memory=MOST_MEMORY,
             command_line=["undwarf", "agent"],
         )
 

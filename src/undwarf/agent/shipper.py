@@ -74,6 +74,9 @@ class Shipper:
         while True:
             self._news.clear()
             wait = self.ship_all()
+            if self._store is not None:
+                self._store.rest()
+                wait = wait or self._store.pause
             if self._stopping.is_set():
                 return
             if wait:

@@ -10,7 +10,11 @@ from undwarf.errors import UndwarfError
 
 
 class Store(Protocol):
-    """Takes files. ``put`` raises OSError or UndwarfError when the store is away; a reader never sees half a file."""
+    """Takes files. ``put`` raises OSError or UndwarfError when the store is away; a reader never sees half a file.
+    ``pause``: seconds between two shipments."""
+
+    @property
+    def pause(self) -> float: ...
 
     def put(self, name: str, source: Path) -> None:
         """Store a file under a relative name with slashes."""
@@ -18,12 +22,22 @@ class Store(Protocol):
     def check(self) -> None:
         """Raise OSError or UndwarfError unless files can be stored."""
 
+    def rest(self) -> None:
+        """The end of a shipment."""
+
 
 def open_store(address: str) -> Store:
-    """The store at an address. Raises UndwarfError if a package is missing."""
+    """The store at an address."""
     scheme, colon, rest = address.partition("://")
     if not colon or scheme == "file":
         return FolderStore(Path(rest if colon else address).expanduser())
+    from undwarf.agent.remote_store import RemoteStore  # not at the top: it imports this module
+
+    return RemoteStore(address)
+
+
+def fsspec_store(address: str) -> "FsspecStore":
+    """The store at an address, in this process. Raises UndwarfError if a package is missing."""
     try:
         import fsspec
     except ImportError as error:
@@ -47,6 +61,8 @@ def sync_folder(folder: Path) -> None:
 
 class FolderStore:
     """A folder: files get their names when they are whole and on disk."""
+
+    pause = 0.0
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -73,6 +89,9 @@ class FolderStore:
         draft = self.root / f".check.{secrets.token_hex(4)}.part"
         draft.write_bytes(b"")
         draft.unlink()
+
+    def rest(self) -> None:
+        """Nothing is kept."""
 
 
 class FsspecStore:

@@ -474,6 +474,11 @@ class ElfFile:
         if isinstance(self._buffer, mmap.mmap):
             self._buffer.madvise(mmap.MADV_DONTNEED)
 
+    def forget_sections(self) -> None:
+        """Drop the section headers, 16 KB of a usual library, until they are needed again."""
+        for name in ("sections", "_by_name"):
+            self.__dict__.pop(name, None)
+
     def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
         """``size`` bytes as loaded at an ELF virtual address, where the file backs all of them.
 

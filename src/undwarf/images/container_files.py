@@ -1,6 +1,7 @@
 """Files of running processes in other mount namespaces (containers), through /proc/PID/root."""
 
 import os
+import time
 from collections.abc import Callable, Iterable
 
 MAX_ROOTS = 64
@@ -12,19 +13,28 @@ MAX_PIDS = 20_000
 class Containers:
     """The roots of the recording's processes that still run in other mount namespaces.
 
-    ``pids`` is called when the processes are first needed. A pid may have been reused, so files from there must be
-    verified by their build-id.
+    ``pids`` is called when the processes are first needed, and again ``lasts`` seconds later, for at most ``most``
+    roots. A pid may have been reused, so files from there must be verified by their build-id or inode.
     """
 
-    def __init__(self, pids: Callable[[], Iterable[int]], proc: str = "/proc") -> None:
+    def __init__(
+        self,
+        pids: Callable[[], Iterable[int]],
+        proc: str = "/proc",
+        lasts: float = float("inf"),
+        most: int = MAX_ROOTS,
+    ) -> None:
         self._pids = pids
         self._proc = proc
+        self._lasts = lasts
+        self._most = most
+        self._found = 0.0
         self._roots: list[str] | None = None
 
     def roots(self) -> list[str]:
         """One root path for each foreign mount namespace."""
-        if self._roots is None:
-            self._roots = self._find()
+        if self._roots is None or time.monotonic() - self._found > self._lasts:
+            self._roots, self._found = self._find(), time.monotonic()
         return self._roots
 
     def _find(self) -> list[str]:
@@ -36,7 +46,7 @@ class Containers:
                 continue
             seen.add(namespace)
             found.append(f"{self._proc}/{pid}/root")
-            if len(found) == MAX_ROOTS:
+            if len(found) == self._most:
                 break
         return found
 

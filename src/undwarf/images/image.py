@@ -85,6 +85,11 @@ class Image:
             self.build_id = found.build_id
         return found
 
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        for name in ("elf", "plain", "debug_elf", "segments"):
+            self.__dict__.pop(name, None)
+
     def _find(self) -> ElfFile | None:
         found: ElfFile | None = None
         if self.kind is ImageKind.FILE:

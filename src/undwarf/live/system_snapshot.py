@@ -26,6 +26,8 @@ _MAPPING = re.compile(
 _GNU_BUILD_ID = b"GNU\0"
 MAX_MAPS_BYTES = 1 << 26
 """Bytes of one process's /proc/PID/maps that are read."""
+KALLSYMS_PIECE = 1 << 18
+"""Bytes of /proc/kallsyms that are read at once: in all it has 5 to 20 MB."""
 CLOCK_MONOTONIC = 1
 
 
@@ -104,20 +106,33 @@ class FileIds(Protocol):
     def of(self, pid: int, path: bytes, major: int, minor: int, inode: int, /) -> bytes: ...
 
 
-def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0) -> bytes:
-    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns)."""
+class NoBuildIds:
+    """Leaves files to be found by device and inode."""
+
+    def of(self, _pid: int, _path: bytes, _major: int, _minor: int, _inode: int) -> bytes:
+        """Nothing."""
+        return b""
+
+
+def describe_processes(
+    encoder: RecordEncoder, pids: Iterable[int], build_ids: FileIds, time: int = 0, *, data: bool = True
+) -> bytes:
+    """Records of the threads of running processes, with their names and mappings (without ``data``: of code), as of
+    ``time`` (ns)."""
     out = []
     for pid in pids:
         for tid in threads_of(pid):
             name = read_proc(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
             if name:
                 out.append(encoder.comm(name, pid, tid, time=time))
-        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time))
+        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time, data=data))
     return b"".join(out)
 
 
-def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0) -> bytes:
-    """Records of the mappings in a process's /proc/PID/maps: code, and read-only data of files."""
+def describe_mappings(
+    encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0, *, data: bool = True
+) -> bytes:
+    """Records of the mappings in a process's /proc/PID/maps: code and, with ``data``, read-only data of files."""
     out = []
     for line in maps.split(b"\n"):
         found = _MAPPING.match(line)
@@ -127,7 +142,7 @@ def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: 
         major, minor, inode = int(found[8], 16), int(found[9], 16), int(found[10])
         name = found[11]
         protection = (found[3] == b"r") | (found[4] == b"w") << 1 | (found[5] == b"x") << 2
-        if not protection & 4 and (protection & 2 or not inode):
+        if not protection & 4 and (protection & 2 or not inode or not data):
             continue
         name = name.replace(rb"\012", b"\n") or b"//anon"
         if name.startswith(b"[stack"):
@@ -168,17 +183,26 @@ def _note_build_id(notes: bytes) -> bytes:
     return b""
 
 
+def _addresses_of(names: Sequence[bytes]) -> dict[bytes, int]:
+    """Addresses of the kernel's symbols with these names, by name; without those that there are not."""
+    found: dict[bytes, int] = {}
+    rest = b""
+    with suppress(OSError), open("/proc/kallsyms", "rb", buffering=0) as file:
+        while len(found) < len(names) and (piece := file.read(KALLSYMS_PIECE)):
+            piece = rest + piece
+            for name in names:
+                for letter in (b"T", b"t"):
+                    # Faster than a regular expression, which would match every line of some megabytes.
+                    at = piece.find(b" " + letter + b" " + name + b"\n") if name not in found else -1
+                    if at >= 0:
+                        found[name] = int(piece[piece.rfind(b"\n", 0, at) + 1 : at], 16)
+            rest = piece[piece.rfind(b"\n") + 1 :]
+    return found
+
+
 def describe_kernel(encoder: RecordEncoder) -> bytes:
     """Records of the kernel's mapping and of its modules; empty if their addresses are hidden."""
-    symbols = read_proc("/proc/kallsyms")
-    addresses = {}
-    for name in (b"_text", b"_stext", b"_etext"):
-        for letter in (b"T", b"t"):
-            # Faster than a regular expression, which would match every line of some megabytes.
-            at = symbols.find(b" " + letter + b" " + name + b"\n")
-            if at >= 0:
-                addresses[name] = int(symbols[symbols.rfind(b"\n", 0, at) + 1 : at], 16)
-                break
+    addresses = _addresses_of((b"_text", b"_stext", b"_etext"))
     start = addresses.get(b"_text") or addresses.get(b"_stext") or 0
     if not start:
         return b""

@@ -149,6 +149,8 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     entries = _entries(elf, data, address, limits)
     if not entries.index(header.data, header.table, header.functions, header.address):
         return None
+    # That has read some megabytes of a large library; few entries are needed of it.
+    elf.release(unpacked=False)
     return _source(entries, RuleSource.EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 
 

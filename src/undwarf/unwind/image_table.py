@@ -69,6 +69,11 @@ class ImageTable:
         self._kernel = NOTHING
         self._searched = 0
 
+    @property
+    def loaded(self) -> dict[int, LoadedImage]:
+        """The images that were loaded so far, by number."""
+        return self._loaded
+
     def image(self, number: int) -> Image:
         """The image with this number."""
         return self._store.image(self._keys[number])

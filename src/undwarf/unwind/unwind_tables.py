@@ -78,6 +78,8 @@ class UnwindTables(ImageTable):
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
+        self.least_new = 1
+        """Functions beyond the rows in the cache for which these are written again."""
 
     @cached_property
     def code_evidence(self) -> "CodeEvidence":
@@ -128,6 +130,7 @@ class UnwindTables(ImageTable):
         if table is None:
             table = self._tables[image.number] = self._table(image, elf)
             elf.release()
+            elf.forget_sections()
         return LoadedImage(ImageState.HAS_TABLE, segments, table, _entry(elf))
 
     def _table(self, image: Image, elf: ElfFile) -> UnwindTable:
@@ -182,14 +185,36 @@ class UnwindTables(ImageTable):
             "damaged there": disk.damaged if disk is not None else 0,
         }
 
-    def keep_tables(self) -> int:
-        """Write the rows of tables to the disk cache that are not there yet; how many files were written."""
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Drop the tables of images, whose rows go to the disk cache first, and close their files. They are loaded
+        again when they are needed; walkers must be new then."""
+        dropped = [number for number in numbers if self._loaded[number].table is not None]
+        images = {image.number: image for image in map(self.image, dropped)}
+        for number in dropped:
+            del self._loaded[number]
+        for number in self._loaded:
+            images.pop(self.image(number).number, None)
+        tables = {id(self._tables.pop(number)) for number in images if number in self._tables}
+        # Two images may be one file.
+        tables -= {id(table) for table in self._tables.values()}
+        keys = [key for key, kept in self._kept.items() if id(kept.table) in tables]
+        self.keep_tables(keys)
+        for key in keys:
+            del self._kept[key]
+        for image in images.values():
+            image.close()
+
+    def keep_tables(self, keys: "Iterable[Key] | None" = None) -> int:
+        """Write the rows of these tables, or of all, to the disk cache that are not there yet; how many files were
+        written."""
         if self._disk is None:
             return 0
         before = self._disk.written
-        for key, kept in list(self._kept.items()):
+        for key in list(self._kept) if keys is None else keys:
+            kept = self._kept[key]
             table = kept.table
-            if (table.kept is not None and not table.built) or kept.elf.was_cut:
+            new = len(table.functions.asked) if table.built else 0
+            if (table.kept is not None and new < self.least_new) or kept.elf.was_cut:
                 continue
             with self.lock, self._store.finder.defects.contained(key.path):
                 mark = NOT_ASKED

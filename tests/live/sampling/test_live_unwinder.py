@@ -2,6 +2,7 @@
 
 import os
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.support.perfdata import writing
 from tests.support.recording import record as record_clock
 
 from undwarf.api import open_recording
+from undwarf.elf import ElfFile
 from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
@@ -72,6 +74,60 @@ def test_mappings_of_an_earlier_round_hold(unwinder: LiveUnwinder):
     assert chains(unwinder, sample(6, 0x400200)) == [[0x400200, 0x400776]]
 
 
+def own_program() -> tuple[bytes, int, int]:
+    """The records of this process's interpreter or libpython, its start, and an address in its code."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        words = line.split()
+        if "x" in words[1] and len(words) == 6 and "libpython" in words[5]:
+            start, end = (int(number, 16) for number in words[0].split("-"))
+            device = tuple(int(number, 16) for number in words[3].split(":"))
+            record = RECORDS.mmap2(
+                words[5].encode(), 10, 10, start, end - start, int(words[2], 16),
+                device=device, inode=(int(words[4]), 0), time=1,
+            )  # fmt: skip  # as the kernel does
+            return record, start, start + (end - start) // 2
+    pytest.skip("this Python has no shared library")
+
+
+def test_images_that_were_forgotten_are_loaded_again():
+    unwinder = LiveUnwinder([EVENT], Finder(), order="eh-frame,fp", live=False)
+    record, _start, ip = own_program()
+    chains(unwinder, mapping(10, 0x400000), record)
+    before = chains(unwinder, sample(5, ip))
+    assert unwinder.sources.tables
+    (build_id,) = unwinder.build_ids()
+    unwinder.forget_images(set())
+    assert not unwinder.sources.tables
+    assert not unwinder.build_ids()
+    assert chains(unwinder, sample(6, ip)) == before
+    assert unwinder.build_ids() == [build_id]
+    unwinder.forget_images(set(unwinder.sources.loaded))
+    assert unwinder.sources.tables
+    unwinder.close()
+
+
+def test_a_name_of_two_files_gets_no_build_id(tmp_path: Path):
+    programs = []
+    for number in range(2):
+        (tmp_path / "a.c").write_text(f"int value = {number}; int main(void) {{ return value; }}")
+        subprocess.run(["gcc", "-o", tmp_path / f"a{number}", tmp_path / "a.c"], check=True)
+        programs.append(ElfFile.open(tmp_path / f"a{number}").build_id)
+    unwinder = LiveUnwinder([EVENT], Finder(), order="eh-frame,fp", live=False)
+    path = tmp_path / "a"
+    found = []
+    for number in range(2):
+        os.replace(tmp_path / f"a{number}", path)
+        status = path.stat()
+        device = os.major(status.st_dev), os.minor(status.st_dev)
+        records = RECORDS.mmap2(
+            bytes(path), 10 + number, 10, 0x400000, 0x1000, 0x1000, device=device, inode=(status.st_ino, 0), time=1
+        )
+        unwinder.unwind([memoryview(records + sample(5, 0x400100, 10 + number))])
+        found.append([entry.build_id for entry in unwinder.build_ids()])
+    assert found == [[programs[0]], []]
+    unwinder.close()
+
+
 def test_buffers_of_several_cpus_are_put_in_order(unwinder: LiveUnwinder):
     one = memoryview(sample(5))
     other = memoryview(mapping(10, 0x400000, time=4))
@@ -108,8 +164,8 @@ def test_ended_processes_are_removed_after_a_while(small: LiveUnwinder):
     assert len(small.replay.pids()) < 39
 
 
-def test_stacks_are_dropped_and_built_again(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_NODES", 8)
+def test_stacks_are_dropped_and_built_again():
+    unwinder = LiveUnwinder([EVENT], Finder(), live=False, most_nodes=8)
     resets = []
     unwinder.renewed.append(lambda: resets.append(1))
     chains(unwinder, mapping(10, 0x400000))

@@ -337,11 +337,11 @@ def test_the_number_of_kept_reads_is_limited(inferring: DeepStacks):
     assert len(inferring._kept[77]) == stack_continuation.READS_PER_THREAD
 
 
-def test_the_size_of_kept_reads_is_limited(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
+def test_the_size_of_kept_reads_is_limited(inferring: DeepStacks):
     stack = Stack()
     begin(inferring, stack)
     assert ask(inferring, stack, 6) is not None
-    monkeypatch.setattr(stack_continuation, "MAX_KEPT_BYTES", 1000)
+    inferring._most_bytes = 1000
     inferring.next_round(SimpleNamespace(pid=[], tid=[], time=[]))
     assert not inferring._kept
 

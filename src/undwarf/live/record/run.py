@@ -4,9 +4,10 @@ While it grows the file is in pipe form, which is readable if the writer is kill
 form, with the same records.
 """
 
+import gc
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -60,6 +61,8 @@ class Recorder:
         and not unwound yet."""
         self.see_round: Callable[[Round, LiveUnwinder, dict[str, memoryview]], None] = lambda *_round: None
         """Called with each unwound round, its unwinder and the columns of all stacks so far."""
+        self.images: Callable[[], Iterable[int] | None] = lambda: None
+        """Gives the numbers of the images that have frames in the current file; None: all that have any."""
         self._described: DescribedProcesses | None = None
         self._before: list[bytes] = []
         self._unwinder: LiveUnwinder | None = None
@@ -160,7 +163,7 @@ class Recorder:
         """Complete the current file; returns its writer."""
         if self._unwinder is not None:
             # Of files that the kernel described without one.
-            for entry in self._unwinder.build_ids():
+            for entry in self._unwinder.build_ids(self.images()):
                 self.writer.write(build_id_record(entry, RecordType.HEADER_BUILD_ID))
         self.writer.write(finished_round())
         self.writer.flush()
@@ -179,19 +182,25 @@ class Recorder:
         self._described_bytes = self.writer.written
         self._flushed = time.monotonic()
 
+    def forget_images(self, used: Set[int]) -> None:
+        """Drop the unwind tables of all images but ``used``; between two rounds."""
+        if self._unwinder is not None:
+            self._unwinder.forget_images(used)
+
     def renew_unwinder(self) -> None:
         """Go on with a new unwinder that knows the processes of the present one and nothing else; between two files."""
         assert self._unwinder is not None
-        old = self._unwinder
-        records = self.sampler.describe_kernel() + old.describe(self.sampler.encoder())
+        records = self.sampler.describe_kernel() + self._unwinder.describe(self.sampler.encoder())
         self._add_counts()
-        self._lost_before += old.decoder.sideband.lost
+        self._lost_before += self._unwinder.decoder.sideband.lost
         self._lost = 0
         self._renewed()
-        self._described = None
+        self.sampler.release(self._unwinder)
+        # Its memory is free before the new one takes any.
+        self._described = self._unwinder = self._emitter = None
+        gc.collect()
         self._unwinder = self._new_unwinder()
         self._emitter = Emitter(self._unwinder.stacks)
-        self.sampler.release(old)
         self._unwinder.unwind([memoryview(records)])
 
     @property

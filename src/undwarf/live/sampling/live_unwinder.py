@@ -5,7 +5,7 @@ compacted, and stacks are dropped when there are many.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,14 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
-from undwarf.images.image_kind import bits_of_name
+from undwarf.images.image_kind import ImageKind, bits_of_name, kind_of_name
 from undwarf.integer_constants import NOTHING
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
 from undwarf.live.moved_code import LiveMovedCode
 from undwarf.live.sampling.round_dumps import RoundDumps
-from undwarf.live.sampling.stack_continuation import DeepStacks
-from undwarf.live.system_snapshot import BuildIds, threads_of
+from undwarf.live.sampling.stack_continuation import MAX_KEPT_BYTES, DeepStacks
+from undwarf.live.system_snapshot import threads_of
 from undwarf.ordering import sort_order
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.abi import CpuMode
@@ -51,9 +51,11 @@ MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
 GROWTH = 2
 """How often its size after the last time it must have before it is compacted again."""
-MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 20_000, 10_000
+MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 10_000, 5_000
 """Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
-together some 20 MB. A machine with 500 processes has half of the mappings when it starts."""
+together some 15 MB. A machine with 500 processes has half of the mappings when it starts."""
+LEAST_NEW = 16
+"""Functions beyond the rows in the cache for which these are written again: to read as many takes as long."""
 INITIAL_IMAGES = 64
 """Images that the first walker can hold."""
 
@@ -85,7 +87,9 @@ class LiveUnwinder:
     ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live``: continue stacks beyond their
     dump in the memory of the running process, ``infer``: also if it is not proven that it was the same at the time of
     the sample. ``runtime`` keeps the run-time address of each frame. Snapshots of address spaces are compacted above
-    ``most_mappings``. ``disk`` caches rows of unwind tables.
+    ``most_mappings``, stacks are dropped above ``most_nodes``; ``most_memory`` bytes are kept of memory beyond dumps.
+    ``searches_calls``: search all code for calls of functions whose return address a probe has replaced. ``disk``
+    caches rows of unwind tables.
     """
 
     def __init__(
@@ -100,16 +104,18 @@ class LiveUnwinder:
         switches: bool = False,
         runtime: bool = True,
         most_mappings: int = MAX_SNAPSHOT_MAPPINGS,
+        most_memory: int = MAX_KEPT_BYTES,
+        most_nodes: int = MAX_NODES,
+        searches_calls: bool = True,
         disk: Store | None = None,
         limits: Limits = DEFAULT,
     ) -> None:
         self.defects = Defects()
         self.names: list[bytes] = []
         self.identities: list[FileIdentity] = []
-        self._build_ids = BuildIds()
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
-        self.deep = DeepStacks(infer=infer)
+        self.deep = DeepStacks(infer=infer, most_bytes=most_memory)
         self.replay = Replay()
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
         self.sources = UnwindTables(
@@ -120,10 +126,11 @@ class LiveUnwinder:
             limits,
             patient=False,
             copies=copied.table,
-            proof=self._code_proof,
+            proof=self._code_proof if searches_calls else None,
             # That takes a while; precise samples are better corrected from a file with their dumps.
             corrects_precise=False,
         )
+        self.sources.least_new = LEAST_NEW
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
         self.decoded: list[Callable[[Samples, Sequence[int], Sideband], None]] = []
@@ -143,6 +150,7 @@ class LiveUnwinder:
             self._sample_types |= event.sample_type
         self._position = 0
         self._most_mappings = most_mappings
+        self._most_nodes = most_nodes
         self._compacted_size = 0
         self._gone: set[int] = set()
         self._ones = zeros("B", 0)
@@ -274,7 +282,7 @@ class LiveUnwinder:
                 name, identity = self.keys[image]
                 file = self.identities[identity]
                 path = self.names[name]
-                build_id = file.build_id or self._build_ids.of(pid, path, file.major, file.minor, file.inode)
+                build_id = file.build_id or self._own_build_id(image)
                 out.append(
                     encoder.mmap2(
                         path,
@@ -291,15 +299,42 @@ class LiveUnwinder:
                 )
         return b"".join(out)
 
-    def build_ids(self) -> list[BuildId]:
-        """The build-ids of the mapped files that the kernel described by device and inode."""
-        found = []
-        keys = self.replay.keys()
-        for name, identity in keys:
-            path, file = self.names[name], self.identities[identity]
-            if file.inode and (build_id := self._build_ids.of(0, path, file.major, file.minor, file.inode)):
-                found.append(BuildId(-1, build_id, os.fsdecode(path), CpuMode.USER))
-        return found
+    def mapped_dump(self, pid: int) -> tuple[str, int] | None:
+        """(path, inode) of the jitdump that a process has mapped, which is how it is announced; None without one."""
+        for _start, _end, _offset, image, _flags in self.replay.mappings_of(pid):
+            if image < len(self.keys):
+                name, identity = self.keys[image]
+                if kind_of_name(self.names[name]) is ImageKind.JITDUMP:
+                    return os.fsdecode(self.names[name]), self.identities[identity].inode
+        return None
+
+    def build_ids(self, images: "Iterable[int] | None" = None) -> list[BuildId]:
+        """The build-ids of those of the images (all without) that have frames and that the kernel described by device
+        and inode; without those whose names have several."""
+        found: dict[bytes, set[bytes]] = {}
+        for image in sorted(images) if images is not None else self.sources.loaded:
+            if image < len(self.keys) and (build_id := self._own_build_id(image)):
+                found.setdefault(self.names[self.keys[image][0]], set()).add(build_id)
+        return [
+            BuildId(-1, build_id, os.fsdecode(path), CpuMode.USER)
+            for path, several in found.items()
+            for build_id in (several if len(several) == 1 else ())
+        ]
+
+    def _own_build_id(self, number: int) -> bytes:
+        """The build-id of an image with frames that the kernel described by device and inode, else nothing. Its file is
+        open: others are not opened for it."""
+        _name, identity = self.keys[number]
+        if self.identities[identity].build_id or not self.identities[identity].inode:
+            return b""
+        image = self.sources.image(number) if number in self.sources.loaded else None
+        return image.build_id if image is not None and image.elf is not None else b""
+
+    def forget_images(self, used: "Set[int]") -> None:
+        """Drop the unwind tables of all images but ``used``, and close their files."""
+        self.sources.forget([number for number in self.sources.loaded if number not in used])
+        # The next round has a new walker.
+        self._image_capacity = 0
 
     @property
     def outgrown(self) -> bool:
@@ -347,7 +382,7 @@ class LiveUnwinder:
         """Between rounds, when nothing refers to them: drop stacks and compact snapshots if there are many."""
         if self._walker is None:
             return
-        if self._walker.rules.stacks.nodes_total() > MAX_NODES:
+        if self._walker.rules.stacks.nodes_total() > self._most_nodes:
             self._walker.rules.reset()
             self._walker.forget_frames()
             # Entries refer to frames that were dropped.

@@ -20,10 +20,12 @@ from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
+from undwarf.live.running_files import MAX_ROOTS, ROOTS_LAST_S, RunningFiles
 from undwarf.live.sampling.dump_size import DumpSize
 from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Sizes, Target, sizes
-from undwarf.live.sampling.live_unwinder import MAX_SNAPSHOT_MAPPINGS, LiveUnwinder
+from undwarf.live.sampling.live_unwinder import MAX_NODES, MAX_SNAPSHOT_MAPPINGS, LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
+from undwarf.live.sampling.stack_continuation import MAX_KEPT_BYTES
 from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, TRACEPOINT
@@ -81,7 +83,7 @@ class Sampler:
         self.between: Callable[[], None] = lambda: None
         """Called after each round, when the kernel may reuse its buffers."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
-        self._build_ids = system.BuildIds()
+        self._build_ids: system.FileIds = system.BuildIds() if settings.build_ids else system.NoBuildIds()
         self._kernel_records = system.KernelRecords()
         self._unwinders: list[tuple[LiveUnwinder, Defects]] = []
         self._owned = ExitStack()
@@ -351,13 +353,16 @@ class Sampler:
             # The thread's own number if it has ended.
             processes = (int(system.status_of(tid).get("Tgid", tid)) for tid in settings.tids)
             pids = sorted({*settings.pids, *processes})
-        out.append(system.describe_processes(encoder, pids, self._build_ids))
+        out.append(self._described(encoder, pids))
         return b"".join(out)
 
     def describe_now(self) -> bytes:
         """As :meth:`describe`, while sampling."""
         encoder = self.encoder()
-        return self.describe_kernel() + system.describe_processes(encoder, system.all_processes(), self._build_ids)
+        return self.describe_kernel() + self._described(encoder, system.all_processes())
+
+    def _described(self, encoder: RecordEncoder, pids: Iterable[int], moment: int = 0) -> bytes:
+        return system.describe_processes(encoder, pids, self._build_ids, moment, data=self.settings.data)
 
     def describe_kernel(self) -> bytes:
         """Records of the kernel and its modules, as they are now."""
@@ -376,7 +381,7 @@ class Sampler:
         pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
         began, piece = time.monotonic(), []
         for pid in pids:
-            piece.append(system.describe_processes(encoder, [pid], self._build_ids, time.monotonic_ns()))
+            piece.append(self._described(encoder, [pid], time.monotonic_ns()))
             if time.monotonic() - began > DESCRIBE_SLICE_S:
                 yield b"".join(piece)
                 began, piece = time.monotonic(), []
@@ -528,10 +533,16 @@ class Sampler:
             switches=self.off_cpu is not None,
             runtime=runtime,
             most_mappings=self.settings.most_mappings or MAX_SNAPSHOT_MAPPINGS,
+            most_memory=self.settings.most_memory or MAX_KEPT_BYTES,
+            most_nodes=self.settings.most_nodes or MAX_NODES,
+            searches_calls=self.settings.searches_calls,
             disk=Store.from_environment(self.limits),
             limits=self.limits,
         )
-        finder.containers = Containers(lambda: [pid for pid in unwinder.replay.pids() if pid > 0])
+        finder.containers = Containers(
+            lambda: [pid for pid in unwinder.replay.pids() if pid > 0], lasts=ROOTS_LAST_S, most=MAX_ROOTS
+        )
+        finder.mapped = RunningFiles(finder.containers, self.limits)
         self._unwinders.append((unwinder, finder.defects))
         return unwinder
 

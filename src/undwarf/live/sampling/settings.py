@@ -79,6 +79,13 @@ class Settings:
     build_ids: bool = True
     """Let the kernel add build-ids to mappings. It then also marks mappings in others' recordings as having one, since
     `perf_event_mmap_output` does not restore ``header.misc`` from one event to the next: perf 6.1 crashes on these."""
+    searches_calls: bool = True
+    """Search code for the calls that may enter a function whose return address a probe has replaced: that takes seconds
+    and up to a gigabyte, of all programs and libraries that are loaded."""
+    most_nodes: int = 0
+    """Nodes of stacks above which all are dropped: they are copied in each round; 0: as is best for speed."""
+    most_memory: int = 0
+    """Bytes kept of what was read of stacks beyond their dumps; 0: as is best for whole stacks."""
     idle: bool = True
     """Sample CPUs also while they are idle, if the event counts then."""
     cgroups: bool = False

@@ -29,7 +29,7 @@ from undwarf.live.sampling.round_dumps import RoundDumps
 READ_BYTES = 1 << 16
 """Bytes of a process's memory that are read first, and the least that is read further."""
 MAX_STACK_BYTES = 8 << 20
-"""Bytes read of one stack: the usual limit of a stack."""
+"""Bytes read of one stack: the usual limit of a stack. At most a quarter of what is kept of all."""
 MAX_WATCHED = 64
 """Threads that are watched at a time, and processes whose memory is kept open."""
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.02, 2.56
@@ -46,7 +46,8 @@ NEIGHBOUR_DUMPS = 32
 READS_PER_THREAD = 4
 """Reads of a thread's memory that are kept."""
 MAX_KEPT_BYTES = 64 << 20
-"""Bytes of memory read in earlier rounds that are kept, of all threads together."""
+"""Bytes of memory read in earlier rounds that are kept, of all threads together: those watched, and of others as much
+again."""
 _HW_BREAKPOINT_W = 2
 
 
@@ -182,6 +183,7 @@ class DeepStacks:
         open_watch: Callable[[int, int], int] = watch,
         *,
         infer: bool = True,
+        most_bytes: int = MAX_KEPT_BYTES,
     ) -> None:
         self.pids: Any = zeros("i", 0)
         self.tids: Any = zeros("i", 0)
@@ -189,6 +191,8 @@ class DeepStacks:
         self.trial = False
         self.alike = False
         self._infer = infer
+        self._most_bytes = most_bytes
+        self._longest = min(MAX_STACK_BYTES, most_bytes // 4)
         self._now = now
         self._watch = open_watch
         self._works: bool | None = None if open_watch is watch else True
@@ -211,8 +215,10 @@ class DeepStacks:
         self.pids, self.tids, self.times = samples.pid, samples.tid, samples.time
         self._round += 1
         self._fresh.clear()
-        while sum(len(read.block) for reads in self._kept.values() for read in reads) > MAX_KEPT_BYTES:
+        while sum(len(read.block) for reads in self._kept.values() for read in reads) > self._most_bytes:
             self._kept.popitem(last=False)
+        while sum(len(deep.block) for deep in self._threads.values()) > self._most_bytes:
+            self._drop(next(iter(self._threads)))
 
     def beyond(
         self, sample: int, slots: Any, values: Any, low: int, high: int, wanted: int
@@ -273,7 +279,7 @@ class DeepStacks:
                     self._tried = Read(deep.pid, deep.start, joined, read.open)
                     return joined
             return None
-        if not deep.start <= address < deep.start + MAX_STACK_BYTES:
+        if not deep.start <= address < deep.start + self._longest:
             return None
         end = deep.start + len(deep.block)
         added = self._read(deep.pid, end, max(READ_BYTES, address + 8 - end, len(deep.block)))
@@ -393,7 +399,7 @@ class DeepStacks:
         start = slots[middle]
         memory = self._read(pid, start, high - start + READ_BYTES)
         places = self._places(slots, values, middle, start, memory)
-        if high <= wanted < high + MAX_STACK_BYTES and wanted & 7 == 0:
+        if high <= wanted < high + self._longest and wanted & 7 == 0:
             places.append((wanted, 0))
         if not places:
             return None
@@ -410,7 +416,7 @@ class DeepStacks:
         while len(self._threads) > MAX_WATCHED:
             self._drop(next(iter(self._threads)))
         # Read again, now that the slots are watched.
-        end = max(high, min(wanted, high + MAX_STACK_BYTES)) + READ_BYTES
+        end = max(high, min(wanted, high + self._longest)) + READ_BYTES
         deep.block = self._read(pid, deep.start, end - deep.start)
         for place in watches:
             at = place.slot - deep.start

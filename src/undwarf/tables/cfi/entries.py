@@ -116,6 +116,7 @@ class Entries:
         origin=cython.ulonglong,
         limit=cython.ulonglong,
         last=cython.ulonglong,
+        gaps=cython.Py_ssize_t,
     )
     def index(self, table: memoryview, first: int, count: int, address: int) -> bool:
         """Take the functions from a search table of ``count`` pairs of 32-bit numbers at ``table[first]``, relative to
@@ -129,11 +130,12 @@ class Entries:
             return False
         last = cython.cast(cython.ulonglong, size) - 4
         base = cython.address(table[0])
-        starts = zeros("Q", n)
+        starts = zeros("Q", n + 1)
         ends = zeros("Q", n)
         offsets = zeros("I", n)
         n = 0
         before = 0
+        gaps = 0
         for i in range(count):
             start = origin + _signed(base, at + 8 * i)
             offset = origin + _signed(base, at + 8 * i + 4) - self.reader.address
@@ -149,7 +151,13 @@ class Entries:
             offsets[n] = cython.cast(cython.uint, offset)
             if n and ends[n - 1] > start:
                 ends[n - 1] = start
+            elif n and ends[n - 1] < start:
+                gaps += 1
             n += 1
+        if n and gaps == 0:
+            # One column for both: a library may have 60,000 functions.
+            starts[n] = ends[n - 1]
+            ends = starts[1:]
         self.starts = memoryview(starts)[:n]
         self.ends = memoryview(ends)[:n]
         self.fde_starts = starts
