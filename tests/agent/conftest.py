@@ -31,8 +31,8 @@ def hands() -> Hands:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    """An empty spool of 1 MiB."""
-    found = Spool(tmp_path / "spool", 1 << 20)
+    """An empty spool: a minute of a busy machine has some MiB."""
+    found = Spool(tmp_path / "spool", 64 << 20)
     yield found
     found.close()
 

@@ -4,11 +4,9 @@ function and its caller (:mod:`undwarf.unwind.call_values`)."""
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.unwind.exact_positions import CONTRADICTED, NO_FACTS
+from cython.cimports.undwarf.unwind.exact_positions import CONTRADICTED, GENERAL_REGISTERS, NO_FACTS
 
 from undwarf.unwind.call_steps import CallSteps
-
-REGISTERS = cython.declare(cython.int, 16)
 
 
 @cython.final
@@ -57,9 +55,9 @@ class CallerEvidence:
         found = self.steps.rules.source.code_evidence.call_facts(image, function, back, caller, caller_back)
         if found is None:
             return NO_FACTS
-        values = [0] * REGISTERS
+        values = [0] * GENERAL_REGISTERS
         numbers = set()
-        for i in range(REGISTERS):
+        for i in range(GENERAL_REGISTERS):
             values[i] = registers[i]
             if known >> i & 1:
                 numbers.add(i)

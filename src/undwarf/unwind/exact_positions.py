@@ -36,6 +36,8 @@ CONTRADICTED = -2
 """In place of a number of facts that registers fulfil: they contradict one."""
 NO_FACTS = -1
 """The same: the code does not say what they must be."""
+GENERAL_REGISTERS = 16
+"""Registers of x86-64 that values are followed in, by their DWARF numbers."""
 ALL_PATHS = 1 << 24
 """The weight of a position on every path: each branch halves it."""
 REACH = 12

@@ -5,7 +5,7 @@ instructions on the path to each state (:mod:`undwarf.unwind.path_values`)."""
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.unwind.exact_positions import Position
+from cython.cimports.undwarf.unwind.exact_positions import GENERAL_REGISTERS, Position
 
 from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.position_table import PositionTable
@@ -21,7 +21,6 @@ MAX_RETURNS = 8
 limit 0.03 % more of all stacks are equal, at up to twice the time."""
 MAX_ENDS = 32768
 """Addresses whose paths' ends are kept."""
-REGISTERS = cython.declare(cython.int, 16)
 
 
 @cython.final
@@ -60,7 +59,7 @@ class PathEvidence:
         base: cython.ulonglong
         function: cython.uint
         count: cython.Py_ssize_t = self.candidates.count
-        registers = [self.steps.saved[i] for i in range(REGISTERS)]
+        registers = [self.steps.saved[i] for i in range(GENERAL_REGISTERS)]
         flags = self.steps.registers.flags
         wholes, shares = [0] * count, [0] * count
         seen: set[object] = set()
