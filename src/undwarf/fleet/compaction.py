@@ -73,6 +73,15 @@ def merge(work: Merge) -> DataFile:
     return work.store.put(work.partition, parquet(name, rows), rows.num_rows)
 
 
+def commit_merged(store: Store, table: str, files: Sequence[DataFile], workers: Workers) -> None:
+    """Make what workers have written of a table that is not divided by day one file, and commit it."""
+    if files:
+        (joined,) = run(merge, [Merge(store, Partition(table), tuple(files))], workers)
+        if joined.made is None:
+            raise joined.error or UndwarfError(f"files of {table} cannot be merged")
+        store.commit([joined.made])
+
+
 def split(work: Split) -> list[DataFile]:
     """Write the files of a split, one for each part."""
     name, file = work.partition.table, work.file

@@ -10,9 +10,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import hashes, parquet
-from undwarf.fleet.compaction import Merge, merge
+from undwarf.fleet.compaction import commit_merged
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import Workers, run
 from undwarf.fleet.files import finder, opened
@@ -111,11 +110,7 @@ def add(
         frames += outcome.made.frames
         if outcome.made.file is not None:
             made.append(outcome.made.file)
-    if made:
-        (joined,) = run(merge, [Merge(store, Partition("symbols"), tuple(made))], workers)
-        if joined.made is None:
-            raise joined.error or UndwarfError("names cannot be merged")
-        store.commit([joined.made])
+    commit_merged(store, "symbols", made, workers)
     return Named(None, frames, tuple(problems))
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.defects import Defects
-from undwarf.errors import UndwarfError
 from undwarf.fleet.columns import arrow, hashes, parquet, repeated
-from undwarf.fleet.compaction import Merge, merge
+from undwarf.fleet.compaction import commit_merged
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import Workers, run
 from undwarf.fleet.files import finder, opened
@@ -153,11 +152,7 @@ def add(
         described += outcome.made.described
         if outcome.made.file is not None:
             made.append(outcome.made.file)
-    if made:
-        (joined,) = run(merge, [Merge(store, Partition("types"), tuple(made))], workers)
-        if joined.made is None:
-            raise joined.error or UndwarfError("types cannot be merged")
-        store.commit([joined.made])
+    commit_merged(store, "types", made, workers)
     return Typed(None, frames, described, tuple(problems))
 
 

@@ -61,7 +61,7 @@ class CallerEvidence:
             values[i] = registers[i]
             if known >> i & 1:
                 numbers.add(i)
-        most = max([one.of(numbers).agreeing(values, -1, self.read, biases) for one in found])
+        most = max([one.of(numbers).agreeing(values, -1, self.steps.memory.value, biases) for one in found])
         return most if most >= 0 else CONTRADICTED
 
     @cython.cfunc
@@ -73,13 +73,3 @@ class CallerEvidence:
         with cython.gil:
             found = self.steps.rules.source.call_sites.has_pointer(image, function)
         return found
-
-    def read(self, address: int, size: int) -> int | None:
-        """4 or 8 bytes of the sample's stack; None where it has none."""
-        found: cython.ulonglong
-        self.steps.memory.fault = 0
-        found = self.steps.memory.load(address)
-        if self.steps.memory.fault:
-            self.steps.memory.fault = 0
-            return None
-        return found & 0xFFFFFFFF if size == 4 else found

@@ -34,16 +34,6 @@ class PathEvidence:
         self.candidates = candidates
         self.ends: dict[object, list[Any]] = {}
 
-    def read(self, address: int, size: int) -> int | None:
-        """4 or 8 bytes of the sample's stack; None where it has none."""
-        found: cython.ulonglong
-        self.steps.memory.fault = 0
-        found = self.steps.memory.load(address)
-        if self.steps.memory.fault:
-            self.steps.memory.fault = 0
-            return None
-        return found & 0xFFFFFFFF if size == 4 else found
-
     def weigh(self, pc: cython.ulonglong, frame: cython.uint, reach: cython.int) -> cython.int:
         """Keep the share of the paths to each candidate that agree with the registers, and drop candidates without any.
         ``pc``, ``frame``: of the sampled instruction."""
@@ -84,7 +74,7 @@ class PathEvidence:
                 reached = self.candidates.reached_by(at, base, function, like)
                 if reached >= 0:
                     wholes[reached] += weight
-                    agreeing = 0 if facts is None else facts.agreeing(registers, flags, self.read, biases)
+                    agreeing = 0 if facts is None else facts.agreeing(registers, flags, self.steps.memory.value, biases)
                     if agreeing >= 0:
                         shares[reached] += weight * LIKELIER ** min(agreeing, MOST_FACTS)
         self.steps.restore()

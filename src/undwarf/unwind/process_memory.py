@@ -183,6 +183,16 @@ class ProcessMemory:
             )[0]
         return self._load_elsewhere(address)
 
+    def value(self, address: int, size: int) -> int | None:
+        """4 or 8 bytes at an address of the process; None where they cannot be read."""
+        found: cython.ulonglong
+        self.fault = 0
+        found = self.load(address)
+        if self.fault:
+            self.fault = 0
+            return None
+        return found & 0xFFFFFFFF if size == 4 else found
+
     def _load_elsewhere(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of memory that is not in the dump, or of read-only file data; sets ``fault`` if there is none."""
         entry: cython.Py_ssize_t
