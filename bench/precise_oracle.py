@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -410,7 +411,8 @@ class State:
     def execute(self, one: Instruction) -> None:
         """An instruction that does not change control flow."""
         m = one.mnemonic
-        a = lambda: self.operand(one, 0)  # noqa: E731
+        # Read where it is needed: memory that is read becomes a symbol.
+        a = partial(self.operand, one, 0)
         if m in (Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.PAUSE, Mnemonic.LFENCE, Mnemonic.MFENCE, Mnemonic.SFENCE) or (
             Mnemonic.PREFETCHNTA <= m <= Mnemonic.PREFETCHWT1
         ):

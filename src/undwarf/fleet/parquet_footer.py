@@ -1,8 +1,8 @@
 """What the footer of a Parquet file says about its size: rows and values of each column.
 
-pyarrow ends the process if it is asked for these of a footer with certain damage (``ColumnChunkMetaData`` has no way to
-raise; with version 26 about one in a hundred mutated footers does that), and reading without asking may take any
-memory: a few bytes stand for any number of equal values.
+pyarrow cannot be asked: some damaged footers make it abort the process, since its ``ColumnChunkMetaData`` cannot raise
+(version 26, about one in a hundred mutated footers). Reading without this check may take any amount of memory, since a
+few bytes can encode any number of equal values.
 
 Source: parquet.thrift of apache/parquet-format, and the compact protocol of Thrift in which it is written.
 """

@@ -28,7 +28,7 @@ from undwarf.errors import UndwarfError
 _POLL = 1.0
 """Seconds after which the process is looked at, where its pipe says nothing: what it has started may keep that open."""
 _GC = (2_000_000, 20, 20)
-"""As the command line has it: what is made lives until the end of a function."""
+"""Thresholds of the garbage collector, as the command line sets them: most objects live until a function returns."""
 _FIRST_TO_GO = b"500"
 """For the kernel out of memory: it is to end what needs so much, not a scheduler or a store beside it."""
 

@@ -65,8 +65,8 @@ _NOTHING = Resolution(unread(0, NOT_LOOKED_AT), False, False, False, False)
 
 
 def _chosen(known: dict[tuple[bytes, str], Resolution], frame: bytes, kind: int) -> Resolution:
-    """What is known of a frame for samples of a kind. Others than those at the access have rows only where they may
-    differ, and a row of when less was known does not count."""
+    """The access of a frame's instruction for samples of one kind. Late samples have a row of their own only where
+    it may differ from that of exact ones; one that was written with less debugging information does not count."""
     own, at = (known.get((frame, PRECISIONS[one])) for one in (StopKind(kind), StopKind.AT))
     if at is not None and (own is None or rank_of(at) < rank_of(own)) and (kind != StopKind.AFTER or rank_of(at) == 2):
         return at
@@ -74,7 +74,7 @@ def _chosen(known: dict[tuple[bytes, str], Resolution], frame: bytes, kind: int)
 
 
 def _rows(database: Database, frames: list[bytes]) -> dict[tuple[bytes, str], Resolution]:
-    """What is known of some frames, by frame and precision."""
+    """The stored accesses of some frames, by frame and precision."""
     import pyarrow as pa
 
     database.connection.register("used", pa.table({"id": pa.array(frames, pa.binary())}))

@@ -28,9 +28,9 @@ _LEAST_SCALE = 1 / 256
 
 
 class Side(NamedTuple):
-    """The first recording of a side, whose code is shown, or what is said of a store, which has none. ``symfs``: the
-    root of its machine's files, or empty. ``touched``: what its samples access, if data types were compared; ``skid``:
-    with accesses before the sample."""
+    """The first recording of a side, whose code is shown; for a store, which has no code, its description. ``symfs``:
+    the root of its machine's files, or empty. ``touched``: what its samples access, if data types were compared;
+    ``skid``: with accesses before the sample."""
 
     source: "OpenedRecording | OpenedProfile[ApiProfile] | Described"
     symfs: str = ""

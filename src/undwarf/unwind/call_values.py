@@ -35,7 +35,7 @@ class CallValues:
     ``flows_of`` and ``instruction_at`` give their code, ``function_start`` the start of the function at an address,
     and ``block_before`` where the instructions begin that lead to the call before a return address. ``entries``: the
     functions of a callee's image that such a call may enter, of those that are a function or jump to it (None: others
-    as well). ``leads_to``: whether a jump to an address leads to a function."""
+    as well). ``leads_to``: whether a jump to an address, or to a linkage stub there, enters a function."""
 
     def __init__(
         self,
@@ -122,8 +122,8 @@ class CallValues:
         return state
 
     def _follow(self, image: int, start: int, entered: SymbolicState, way: Way) -> SymbolicState | None:
-        """What holds before an instruction on all ways to it from a function's start; None if none leads there, or the
-        function is too large, or jumps to addresses that its code does not name."""
+        """The values before an instruction that are the same on all paths from the function's start; None if no path
+        leads there, or the function is too large, or jumps to addresses that its code does not name."""
         joints = self._joints(image, start)
         if joints is None:
             return None

@@ -67,7 +67,7 @@ class CodeProof(Protocol):
         the function at ``start``, or jump to it; None where it may be others."""
 
     def leads_to(self, image: Image, target: int, start: int, /) -> bool:
-        """Whether a jump to an address, which may be a stub's, leads to a function of the image."""
+        """Whether a jump to an address, or to a linkage stub there, enters a function of the image."""
 
     def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
         """The start and end of the function that holds an address."""

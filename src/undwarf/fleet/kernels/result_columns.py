@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""What queries return, as numbers: texts numbered, keys found in a table, functions told apart.
+"""Turns columns of query results into numbers: of distinct texts and functions, and of rows with a given key.
 
 Columns are of typecode I where not said otherwise; NOTHING stands for none.
 """
