@@ -1,6 +1,6 @@
 // How much weight the store has when, as lanes of bars; what is dragged over is the time that is shown.
 
-import { h } from "./elements.js";
+import { clearedCanvas, h } from "./elements.js";
 import { momentText, momentTicks } from "./fleet-choice.js";
 import { Tooltip } from "./flame-menu.js";
 import { formatCount, formatShare, formatTime, formatWeight, safeText, shorten } from "./format.js";
@@ -159,12 +159,7 @@ export class StoreTimes {
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
     canvas.style.height = plot.style.height = `${height}px`;
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const style = getComputedStyle(document.documentElement);
-    const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    context.font = `${Math.round(parseFloat(style.fontSize) * 0.69)}px ${colour("--sans") || "sans-serif"}`;
+    const { context, colour } = clearedCanvas(canvas, width, height, ratio);
     context.textBaseline = "middle";
     for (const { at, text } of momentTicks(this.start, this.end, Math.max(2, width / 110))) {
       const x = Math.round(this.x(at, width)) + 0.5;

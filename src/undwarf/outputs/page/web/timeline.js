@@ -1,7 +1,7 @@
 // The time line: what used the CPUs when. What is dragged over is selected, and all views follow.
 
 import { SIDES } from "./comparison.js";
-import { h } from "./elements.js";
+import { clearedCanvas, h } from "./elements.js";
 import { axisTicks } from "./flame-layout.js";
 import { Tooltip } from "./flame-menu.js";
 import { formatCount, formatMoment, formatShare, formatTime, formatWeight, safeText, shorten } from "./format.js";
@@ -340,12 +340,7 @@ export class Timeline {
       canvas.style.width = `${width}px`;
       canvas.style.height = plot.style.height = `${height}px`;
     }
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const style = getComputedStyle(document.documentElement);
-    const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    context.font = `${Math.round(parseFloat(style.fontSize) * 0.69)}px ${colour("--sans") || "sans-serif"}`;
+    const { context, colour } = clearedCanvas(canvas, width, height, ratio);
     this.paintAxis(context, width, height, colour);
     const all = this.lanes.filter((lane) => lane.measure === null && lane.series.kind !== "all");
     const top = Math.max(1e-30, ...all.map(({ series }) => peak(series.values)), 0);
