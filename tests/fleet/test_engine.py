@@ -17,9 +17,9 @@ from tests.support.fleets import READING, RECORDINGS, files_of, take, write_host
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.engine import ATTEMPTS, DaskWorkers, LocalWorkers, Lost, Outcome, Workers, run, workers
+from undwarf.fleet.frame_lookup import look_up
 from undwarf.fleet.ingest import Chunk, Taken, chunks, given, incoming, ingest_all, ingest_chunk
 from undwarf.fleet.store import Store
-from undwarf.fleet.symbols import add
 
 
 def squared(number: int) -> int:
@@ -93,7 +93,7 @@ def recordings(folder: Path) -> list[str]:
 def finished(store: Store, paths: list[str], where: Workers) -> dict[str, bytes]:
     """The files of a store after all recordings are taken, named and compacted."""
     ingest_all(chunks(store, given(paths, {}), READING, 2), where)
-    add(store, where, READING)
+    look_up(store, where, READING)
     compact(store, where, grace=0)
     return files_of(store)
 
@@ -181,7 +181,7 @@ def test_dask_workers_make_the_same_store_though_one_is_killed(
 
         taken = ingest_all(chunks(store, given(paths, {}), READING, 1), there, done)
         assert not [one for one in taken if one.problem]
-        add(store, there, READING)
+        look_up(store, there, READING)
         compact(store, there, grace=0)
     assert killed
     assert files_of(store) == expected
@@ -250,7 +250,7 @@ def test_only_workers_that_see_the_files_get_work(
         assert isinstance(there, DaskWorkers)
         there._client.wait_for_workers(2)
         assert not [one for one in ingest_all(work, there) if one.problem]
-        add(store, there, READING)
+        look_up(store, there, READING)
         compact(store, there, grace=0)
         assert files_of(store) == undisturbed[1]
         processes[1].kill()

@@ -17,10 +17,10 @@ from undwarf.errors import UndwarfError, UsageError
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
+from undwarf.fleet.frame_lookup import look_up
 from undwarf.fleet.ingest import Reading, chunks, given, incoming, ingest_all
 from undwarf.fleet.store import Store, StoreUnavailable
 from undwarf.fleet.stored_profile import stored_profile
-from undwarf.fleet.symbols import add
 
 HERE = LocalWorkers(0)
 
@@ -93,7 +93,7 @@ def test_a_store_on_s3(bucket: str, tmp_path: Path) -> None:
     os.utime(paths[1], (1_795_824_001, 1_795_824_001))
     for one in (store, folder):
         ingest_all(chunks(one, given(paths[1:], {"service": "web"}), READING, 1), HERE)
-        add(one, HERE, READING)
+        look_up(one, HERE, READING)
         compact(one, HERE, grace=0)
     assert {path for path in files_of(store) if not path.startswith("incoming")} == set(files_of(folder))
     assert [one.samples for one in ingest_all(chunks(store, incoming(store), Reading()), HERE)] == [50]

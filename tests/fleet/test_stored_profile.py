@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from undwarf.errors import NothingUsable, UnreadableInput
 from undwarf.fleet.compaction import compact
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
+from undwarf.fleet.frame_lookup import look_up
 from undwarf.fleet.span import Span, parse
 from undwarf.fleet.store import Store
 from undwarf.fleet.stored_profile import Stored, stored_profile
-from undwarf.fleet.symbols import add, missing
+from undwarf.fleet.symbols import MissingImage, missing
 from undwarf.limits import DEFAULT
 from undwarf.outputs import report, report_json
 from undwarf.profile.model import Profile
@@ -33,6 +35,11 @@ def stored(store: Store, span: Span | None = None, **options: bool) -> Stored:
         return stored_profile(database, ids=("pid", "tid", "cpu"), **options)
     finally:
         database.close()
+
+
+def unnamed(store: Store) -> list[MissingImage]:
+    with closing(Database(store)) as database:
+        return missing(database)
 
 
 def texts(profile: Profile, keys: tuple[str, ...], dump: int, groups: tuple[tuple[int, ...], ...]) -> str:
@@ -213,19 +220,19 @@ def test_a_span_chooses_samples(text: str, samples: int, tmp_path: Path) -> None
 def test_files_that_are_missing_are_listed_and_can_be_given_later(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     take(store, [str(SHIPPED / "words.data")], names=False)
-    assert "demo/words" in {image.name.partition("/")[2] for image in missing(store)}
+    assert "demo/words" in {image.name.partition("/")[2] for image in unnamed(store)}
     assert "count_word" not in stored(store).profile.functions.name
-    named = add(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")])
-    assert named.frames > 0
+    found = look_up(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")])
+    assert found.named > 0
     assert "count_word" in stored(store).profile.functions.name
-    assert "/demo/words" not in {image.name for image in missing(store)}
-    assert not add(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")]).frames
+    assert "/demo/words" not in {image.name for image in unnamed(store)}
+    assert not look_up(store, LocalWorkers(0), READING._replace(symfs=None), [str(SHIPPED / "demo" / "words")]).named
 
 
 def test_frames_of_missing_files_are_unknown(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store"))
     take(store, [write_host(tmp_path / "one.data", "one")])
-    (image,) = missing(store)
+    (image,) = unnamed(store)
     assert (image.name, image.build_id, len(image.frames)) == ("/srv/server", BUILD_ID, 5)
     assert stored(store).profile.functions.name == ["[unknown]"]
 

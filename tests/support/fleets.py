@@ -10,11 +10,11 @@ from undwarf import Event, Mapping, PerfDataWriter
 from undwarf.fleet.columns import parquet
 from undwarf.fleet.database import Database
 from undwarf.fleet.engine import LocalWorkers
+from undwarf.fleet.frame_lookup import look_up
 from undwarf.fleet.ingest import Reading, Taken, chunks, given, ingest_all
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.store import Store
 from undwarf.fleet.symbol_rows import symbol_rows
-from undwarf.fleet.symbols import add
 
 SHIPPED = Path(__file__).parents[2] / "examples" / "recording"
 RECORDINGS = [str(path) for path in sorted(SHIPPED.glob("*.data"))]
@@ -29,7 +29,7 @@ def take(store: Store, paths: list[str], *, size: int = 32, names: bool = True, 
     workers = LocalWorkers(0)
     taken = ingest_all(chunks(store, given(paths, labels), READING, size), workers)
     if names:
-        add(store, workers, READING)
+        look_up(store, workers, READING)
     return taken
 
 

@@ -29,7 +29,6 @@ from undwarf.errors import NothingUsable, UsageError
 if TYPE_CHECKING:
     from undwarf.fleet.database import Database
     from undwarf.fleet.engine import Workers
-    from undwarf.fleet.ingest import Reading
     from undwarf.fleet.stored_profile import Stored
     from undwarf.profile.model import Profile
     from undwarf.views.comparison.model import By, Recorded
@@ -177,10 +176,11 @@ def ingest(
       undwarf fleet ingest s3://bucket/profiles
       undwarf fleet ingest profiles --dask tcp://scheduler:8786 /recordings/*.data
     """
+    from undwarf.fleet.frame_lookup import LookedUp, look_up
     from undwarf.fleet.ingest import Reading, chunks, given, incoming, ingest_all
     from undwarf.fleet.labels import parsed_labels
     from undwarf.fleet.store import Store
-    from undwarf.outputs.fleet import Symbols, write_ingest, write_ingest_json
+    from undwarf.outputs.fleet import write_ingest, write_ingest_json
 
     opened = Store(store)
     reading = Reading(symfs, debug_dirs, kallsyms, vmlinux, debuginfod, cache=not no_cache)
@@ -190,26 +190,15 @@ def ingest(
     with _workers(count, dask, certificates) as workers:
         done = partial(progress, "taking recordings")
         taken = ingest_all(chunks(opened, sources, reading), workers, done)
-        symbols = Symbols()
+        found = LookedUp()
         if not no_symbols and any(not one.problem for one in taken):
-            symbols = _add_symbols(opened, workers, reading, (), progress, again=False)
+            found = look_up(opened, workers, reading, (), partial(progress, "naming frames"), again=False)
     progress.close()
     if as_json:
-        write_ingest_json(store, taken, symbols, sys.stdout)
+        write_ingest_json(store, taken, found, sys.stdout)
     else:
-        write_ingest(taken, symbols, sys.stdout)
+        write_ingest(taken, found, sys.stdout)
     return 1 if any(one.problem for one in taken) else 0
-
-
-def _add_symbols(
-    store: Any, workers: "Workers", reading: "Reading", files: tuple[str, ...], progress: Progress, *, again: bool
-) -> Any:
-    from undwarf.fleet import symbols, types
-    from undwarf.outputs.fleet import Symbols
-
-    named = symbols.add(store, workers, reading, files, partial(progress, "naming frames"))
-    typed = types.add(store, workers, reading, files, partial(progress, "following types"), again=again)
-    return Symbols(named.frames, named.problems, typed.frames, typed.described, typed.problems)
 
 
 @command.command()
@@ -309,11 +298,11 @@ def symbols_missing(store: str, as_json: bool) -> None:
     Examples:
       undwarf fleet symbols missing profiles
     """
-    from undwarf.fleet.store import Store
     from undwarf.fleet.symbols import missing
     from undwarf.outputs.fleet import Missing, write_missing, write_missing_json
 
-    images = [Missing(one.name, one.build_id, len(one.frames)) for one in missing(Store(store))]
+    with _opened(store, tables=("frames", "images", "symbols")) as database:
+        images = [Missing(one.name, one.build_id, len(one.frames)) for one in missing(database)]
     images.sort(key=lambda one: (-one.frames, one.path, one.build_id))
     if as_json:
         write_missing_json(store, images, sys.stdout)
@@ -348,6 +337,7 @@ def symbols_add(
       undwarf fleet symbols add profiles build/server
       undwarf fleet symbols add profiles server.debug vmlinux
     """
+    from undwarf.fleet.frame_lookup import look_up
     from undwarf.fleet.ingest import Reading
     from undwarf.fleet.store import Store
     from undwarf.outputs.fleet import write_symbols, write_symbols_json
@@ -355,12 +345,12 @@ def symbols_add(
     progress = Progress()
     reading = Reading(symfs, debug_dirs, debuginfod=debuginfod)
     with _workers(count, dask, certificates) as workers:
-        named = _add_symbols(Store(store), workers, reading, files, progress, again=True)
+        found = look_up(Store(store), workers, reading, files, partial(progress, "naming frames"))
     progress.close()
     if as_json:
-        write_symbols_json(store, named, sys.stdout)
+        write_symbols_json(store, found, sys.stdout)
     else:
-        write_symbols(named, sys.stdout)
+        write_symbols(found, sys.stdout)
 
 
 @command.command()
@@ -415,12 +405,12 @@ def query(store: str, query: str, spans: tuple[str, ...], format_: Format | None
 
 
 @contextlib.contextmanager
-def _opened(store: str, spans: tuple[str, ...], *, macros: bool = False) -> "Iterator[Database]":
+def _opened(store: str, spans: tuple[str, ...] = (), **options: Any) -> "Iterator[Database]":
     from undwarf.fleet.database import Database
     from undwarf.fleet.span import joined
     from undwarf.fleet.store import Store
 
-    database = Database(Store(store), joined(spans), macros=macros)
+    database = Database(Store(store), joined(spans), **options)
     try:
         yield database
     finally:

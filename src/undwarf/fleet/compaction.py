@@ -5,7 +5,7 @@ how the recordings came. Samples of more than ``ROWS`` become several files, eac
 more memory than that needs. Readers see the old files or the new ones: one commit replaces all others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from undwarf.errors import UndwarfError
@@ -73,13 +73,16 @@ def merge(work: Merge) -> DataFile:
     return work.store.put(work.partition, parquet(name, rows), rows.num_rows)
 
 
-def commit_merged(store: Store, table: str, files: Sequence[DataFile], workers: Workers) -> None:
-    """Make what workers have written of a table that is not divided by day one file, and commit it."""
-    if files:
-        (joined,) = run(merge, [Merge(store, Partition(table), tuple(files))], workers)
-        if joined.made is None:
-            raise joined.error or UndwarfError(f"files of {table} cannot be merged")
-        store.commit([joined.made])
+def commit_merged(store: Store, files: Mapping[str, Sequence[DataFile]], workers: Workers) -> None:
+    """Make what workers have written of tables that are not divided by day one file each, and commit them at once."""
+    work = [Merge(store, Partition(table), tuple(some)) for table, some in sorted(files.items()) if some]
+    made = []
+    for outcome in run(merge, work, workers):
+        if outcome.made is None:
+            raise outcome.error or UndwarfError(f"files of {outcome.given.partition.table} cannot be merged")
+        made.append(outcome.made)
+    if made:
+        store.commit(made)
 
 
 def split(work: Split) -> list[DataFile]:

@@ -5,20 +5,16 @@ that only the recorded machine knows, as the kernel's and what a compiler made a
 was taken.
 """
 
-import os
 from array import array
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from undwarf.fleet.columns import hashes, parquet
-from undwarf.fleet.compaction import commit_merged
 from undwarf.fleet.database import Database
-from undwarf.fleet.engine import Workers, run
-from undwarf.fleet.files import finder, opened
+from undwarf.fleet.files import finder
 from undwarf.fleet.ingest import Reading
 from undwarf.fleet.layout import Partition
 from undwarf.fleet.merging import merged
-from undwarf.fleet.store import Contents, DataFile, Store
+from undwarf.fleet.store import DataFile, Store
 from undwarf.fleet.symbol_rows import symbol_rows
 from undwarf.images import Finder, ImageStore
 from undwarf.perfdata.records import FileIdentity
@@ -48,33 +44,27 @@ class MissingImage(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """Images to name, where their files are looked for, and files that are given."""
+    """An image to name, where its file is looked for, and files that are given."""
 
     store: Store
-    images: tuple[MissingImage, ...]
+    image: MissingImage
     reading: Reading
     files: tuple[str, ...] = ()
 
 
 class Named(NamedTuple):
-    """The file of names that was written, None without any; how many frames have names now; by path the reason why
-    others have none."""
+    """The file of names that was written, None without any; how many frames have names now; why others have none."""
 
     file: DataFile | None
     frames: int
-    problems: tuple[tuple[str, str], ...]
+    problem: str = ""
 
 
-def missing(store: Store, contents: Contents | None = None) -> list[MissingImage]:
-    """The images of which frames have no names, by path."""
-    database = Database(store, contents=contents, tables=("frames", "images", "symbols"))
-    try:
-        rows = database.arrow(_MISSING).to_pylist()
-    finally:
-        database.close()
+def missing(database: Database) -> list[MissingImage]:
+    """The images of which frames have no names, by path; of a database with tables frames, images and symbols."""
     return [
         MissingImage(row["name"] or "", row["build_id"], tuple(row["frames"]), tuple(row["offsets"]))
-        for row in rows
+        for row in database.arrow(_MISSING).to_pylist()
         if is_build_id(row["build_id"])
     ]
 
@@ -84,51 +74,15 @@ def is_build_id(text: str) -> bool:
     return len(text) <= _MOST_BUILD_ID and len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
 
 
-def add(
-    store: Store,
-    workers: Workers,
-    reading: Reading,
-    files: Sequence[str] = (),
-    done: Callable[[int, int], None] | None = None,
-) -> Named:
-    """Name the frames that have no names, of those images whose files are found or given. Frames with
-    names are left alone. Raises UndwarfError for given files that cannot be read."""
-    for path in files:
-        opened(path)
-    contents = store.contents()
-    # An image is one task: its symbols and its debugging information are read once.
-    given, reading = tuple(map(os.path.abspath, files)), reading.absolute()
-    tasks = [Naming(store, (image,), reading, given) for image in missing(store, contents)]
-    workers.reach(store, [*files, *reading.paths()])
-    outcomes = run(name_images, tasks, workers, done)
-    made, problems, frames = [], [], 0
-    for outcome in outcomes:
-        if outcome.made is None:
-            problems.append((outcome.given.images[0].name, str(outcome.error)))
-            continue
-        problems += outcome.made.problems
-        frames += outcome.made.frames
-        if outcome.made.file is not None:
-            made.append(outcome.made.file)
-    commit_merged(store, "symbols", made, workers)
-    return Named(None, frames, tuple(problems))
-
-
-def name_images(work: Naming) -> Named:
-    """Write the names of some images' frames to a file of the store, which no commit lists yet."""
-    rows, problems = [], []
+def name_image(work: Naming) -> Named:
+    """Write the names of an image's frames to a file of the store, which no commit lists yet."""
     with finder(work.reading, work.files) as where:
-        for image in work.images:
-            found, problem = _names(image, where)
-            if found is not None:
-                rows.append(found)
-            if problem:
-                problems.append((image.name, problem))
-    if not rows:
-        return Named(None, 0, tuple(problems))
-    table = merged("symbols", rows)
+        rows, problem = _names(work.image, where)
+    if rows is None:
+        return Named(None, 0, problem)
+    table = merged("symbols", [rows])
     file = work.store.put(Partition("symbols"), parquet("symbols", table), table.num_rows)
-    return Named(file, table.num_rows, tuple(problems))
+    return Named(file, table.num_rows, problem)
 
 
 def _names(image: MissingImage, where: Finder) -> tuple[Any, str]:

@@ -5,19 +5,15 @@ can tell, by build-id and offset; in the kernel and its modules by the name of t
 that is in no such file was looked at when its recording was taken.
 """
 
-import os
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.fleet.columns import arrow, hashes, parquet, repeated
-from undwarf.fleet.compaction import commit_merged
 from undwarf.fleet.database import Database
-from undwarf.fleet.engine import Workers, run
-from undwarf.fleet.files import finder, opened
+from undwarf.fleet.files import finder
 from undwarf.fleet.ingest import Reading
 from undwarf.fleet.layout import Partition
-from undwarf.fleet.store import Contents, DataFile, Store
+from undwarf.fleet.store import DataFile, Store
 from undwarf.fleet.symbols import is_build_id
 from undwarf.fleet.type_order import RANK
 from undwarf.fleet.type_rows import DIFFER, Known, places_of, rank_of, type_rows, unread_rows
@@ -98,62 +94,26 @@ class _Features(NamedTuple):
 
 class Typed(NamedTuple):
     """The file of types that was written, None without any; of how many frames more is known now, and of how many of
-    these the types of the file; by path what was wrong with debugging information."""
+    these the types of the file; what was wrong with debugging information."""
 
     file: DataFile | None
     frames: int
     described: int
-    problems: tuple[tuple[str, str], ...]
+    problems: tuple[str, ...]
 
 
-def missing(store: Store, contents: Contents | None = None, *, again: bool) -> tuple[list[UntypedImage], list[str]]:
-    """(the images with frames to look at, by path; releases of kernels). ``again``: also frames that were looked at
-    without their file, or without its debugging information."""
-    database = Database(store, contents=contents, tables=("frames", "images", "types"))
-    try:
-        rows = database.arrow(_MISSING.format(least=1 if again else NEVER)).to_pylist()
-        releases = database.arrow(_RELEASES)["osrelease"].to_pylist() if rows else []
-    finally:
-        database.close()
+def missing(database: Database, *, again: bool) -> tuple[list[UntypedImage], tuple[str, ...]]:
+    """(the images with frames to look at, by path; releases of kernels), of a database with tables frames, images and
+    types. ``again``: also frames that were looked at without their file, or without its debugging information."""
+    rows = database.arrow(_MISSING.format(least=1 if again else NEVER)).to_pylist()
+    releases = database.arrow(_RELEASES)["osrelease"].to_pylist() if rows else []
     columns = ("frames", "offsets", "names", "sampled", "rank")
     images = [
         UntypedImage(row["name"] or "", row["kind"], row["build_id"], *(tuple(row[column]) for column in columns))
         for row in rows
         if is_build_id(row["build_id"])
     ]
-    return images, releases[:_MOST_RELEASES]
-
-
-def add(
-    store: Store,
-    workers: Workers,
-    reading: Reading,
-    files: Sequence[str] = (),
-    done: Callable[[int, int], None] | None = None,
-    *,
-    again: bool = True,
-) -> Typed:
-    """Look at the frames of which nothing is known; ``again``: also where files, or their debugging information, were
-    not there before. Raises UndwarfError for given files that cannot be read."""
-    for path in files:
-        opened(path)
-    images, releases = missing(store, store.contents(), again=again)
-    workers.reach(store, [*files, *reading.paths()])
-    # An image is one task: its debugging information is read once.
-    given, reading = tuple(map(os.path.abspath, files)), reading.absolute()
-    tasks = [Typing(store, image, reading, given, tuple(releases)) for image in images]
-    made, problems, frames, described = [], [], 0, 0
-    for outcome in run(type_image, tasks, workers, done):
-        if outcome.made is None:
-            problems.append((outcome.given.image.name, str(outcome.error)))
-            continue
-        problems += outcome.made.problems
-        frames += outcome.made.frames
-        described += outcome.made.described
-        if outcome.made.file is not None:
-            made.append(outcome.made.file)
-    commit_merged(store, "types", made, workers)
-    return Typed(None, frames, described, tuple(problems))
+    return images, tuple(releases[:_MOST_RELEASES])
 
 
 def type_image(work: Typing) -> Typed:
@@ -162,7 +122,7 @@ def type_image(work: Typing) -> Typed:
     with finder(work.reading, work.files) as where:
         where.defects = defects
         rows, frames, described = _looked_at(work, where, defects)
-    problems = tuple((work.image.name, f"{one.kind}{f': {one.detail}' if one.detail else ''}") for one in defects)
+    problems = tuple(f"{one.kind}{f': {one.detail}' if one.detail else ''}" for one in defects)
     if not rows.num_rows:
         return Typed(None, 0, 0, problems)
     file = work.store.put(Partition("types"), parquet("types", rows), rows.num_rows)

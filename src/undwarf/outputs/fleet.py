@@ -48,15 +48,19 @@ class Compacted(Protocol):
     def dropped(self) -> tuple[str, ...]: ...
 
 
-class Symbols(NamedTuple):
-    """Frames that got names, and (path, reason) of files whose frames have none; frames whose instructions were looked
-    at, how many of them with the types of their file, and (path, damage) of files with debugging information."""
+class LookedUp(Protocol):
+    """As :class:`undwarf.fleet.frame_lookup.LookedUp`."""
 
-    frames: int = 0
-    problems: Sequence[tuple[str, str]] = ()
-    typed: int = 0
-    described: int = 0
-    damage: Sequence[tuple[str, str]] = ()
+    @property
+    def named(self) -> int: ...
+    @property
+    def not_named(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def typed(self) -> int: ...
+    @property
+    def described(self) -> int: ...
+    @property
+    def damage(self) -> Sequence[tuple[str, str]]: ...
 
 
 class Missing(NamedTuple):
@@ -67,7 +71,7 @@ class Missing(NamedTuple):
     frames: int
 
 
-def write_ingest(taken: Sequence[Taken], symbols: Symbols, sink: TextIO) -> None:
+def write_ingest(taken: Sequence[Taken], found: LookedUp, sink: TextIO) -> None:
     """Write a line on what was taken, one for each recording that was refused, one on names."""
     new = [one for one in taken if not one.known and not one.problem]
     known = sum(one.known for one in taken)
@@ -77,19 +81,19 @@ def write_ingest(taken: Sequence[Taken], symbols: Symbols, sink: TextIO) -> None
     for one in taken:
         if one.problem:
             sink.write(f"refused: {printable(one.path)}: {printable(one.problem)}\n")
-    write_symbols(symbols, sink)
+    write_symbols(found, sink)
 
 
-def write_symbols(symbols: Symbols, sink: TextIO) -> None:
+def write_symbols(found: LookedUp, sink: TextIO) -> None:
     """Write how many frames got names, how many instructions were looked at, a line for each file whose frames have no
     names, and for each damage of debugging information."""
-    sink.write(f"{_counted(symbols.frames, 'frame')} named\n")
-    if symbols.typed:
-        described = f"{symbols.described:,} with the types of their file"
-        sink.write(f"{_counted(symbols.typed, 'instruction')} looked at, {described}\n")
-    for path, problem in symbols.problems:
+    sink.write(f"{_counted(found.named, 'frame')} named\n")
+    if found.typed:
+        described = f"{found.described:,} with the types of their file"
+        sink.write(f"{_counted(found.typed, 'instruction')} looked at, {described}\n")
+    for path, problem in found.not_named:
         sink.write(f"not named: {printable(path)}: {printable(problem)}\n")
-    for path, damage in symbols.damage:
+    for path, damage in found.damage:
         sink.write(f"types not complete: {printable(path)}: {printable(damage)}\n")
 
 
@@ -119,7 +123,7 @@ def _problems(problems: Sequence[tuple[str, str]]) -> "list[FleetProblem]":
     return [{"dso": path, "problem": problem} for path, problem in problems]
 
 
-def write_ingest_json(store: str, taken: Sequence[Taken], symbols: Symbols, sink: TextIO) -> None:
+def write_ingest_json(store: str, taken: Sequence[Taken], found: LookedUp, sink: TextIO) -> None:
     """Write what became of each recording."""
     document: FleetIngest = {
         "schema": "undwarf/fleet-ingest",
@@ -135,11 +139,11 @@ def write_ingest_json(store: str, taken: Sequence[Taken], symbols: Symbols, sink
             }
             for one in taken
         ],
-        "frames_named": symbols.frames,
-        "not_named": _problems(symbols.problems),
-        "instructions_looked_at": symbols.typed,
-        "instructions_described": symbols.described,
-        "types_not_complete": _problems(symbols.damage),
+        "frames_named": found.named,
+        "not_named": _problems(found.not_named),
+        "instructions_looked_at": found.typed,
+        "instructions_described": found.described,
+        "types_not_complete": _problems(found.damage),
     }
     dump(document, sink)
 
@@ -160,17 +164,17 @@ def write_compact_json(store: str, compacted: Compacted, sink: TextIO) -> None:
     dump(document, sink)
 
 
-def write_symbols_json(store: str, symbols: Symbols, sink: TextIO) -> None:
+def write_symbols_json(store: str, found: LookedUp, sink: TextIO) -> None:
     """Write how many frames got names."""
     document: FleetSymbolsAdd = {
         "schema": "undwarf/fleet-symbols-add",
         "version": 1,
         "store": store,
-        "frames_named": symbols.frames,
-        "not_named": _problems(symbols.problems),
-        "instructions_looked_at": symbols.typed,
-        "instructions_described": symbols.described,
-        "types_not_complete": _problems(symbols.damage),
+        "frames_named": found.named,
+        "not_named": _problems(found.not_named),
+        "instructions_looked_at": found.typed,
+        "instructions_described": found.described,
+        "types_not_complete": _problems(found.damage),
     }
     dump(document, sink)
 
