@@ -69,7 +69,7 @@ def test_stacks_of_hosts_are_the_same_rows(store: Store, tmp_path: Path) -> None
     ]
 
 
-@pytest.mark.parametrize(("size", "limit", "files"), [(1, 2 << 20, 7), (3, 2 << 20, 7), (2, 500, 12)])
+@pytest.mark.parametrize(("size", "limit", "files"), [(1, 2 << 20, 8), (3, 2 << 20, 8), (2, 500, 13)])
 def test_compaction_makes_the_same_files_however_recordings_came(
     size: int, limit: int, files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from tests.support.types.recordings import memory_recording, place
 from undwarf.cli.main import undwarf
 from undwarf.defects import Defect
 from undwarf.fleet.compaction import Compacted
+from undwarf.fleet.frame_lookup import LookedUp
 from undwarf.fleet.ingest import Taken
 from undwarf.outputs import fleet, info_json, stack, summaries, top_json
 from undwarf.outputs.schemas import DOCUMENTS, published
@@ -241,10 +242,10 @@ SOURCES: dict[str, Callable[[Path], str | list[str]]] = {
         fleet.write_ingest_json,
         "profiles",
         [Taken("one.data", 7, 900), Taken("two.data", size=9, problem="it is damaged")],
-        fleet.Symbols(3, [("/nowhere/one", "no such path")]),
+        LookedUp(3, (("/nowhere/one", "no such path"),)),
     ),
     "fleet-symbols-add": lambda _: written(
-        fleet.write_symbols_json, "profiles", fleet.Symbols(3, [("/nowhere/one", "no such path")])
+        fleet.write_symbols_json, "profiles", LookedUp(3, (("/nowhere/one", "no such path"),))
     ),
     "fleet-symbols-missing": lambda _: written(
         fleet.write_missing_json, "profiles", [fleet.Missing("/nowhere/one", "ab12", 3)]
