@@ -29,7 +29,8 @@ from undwarf.live.sampling.round_dumps import RoundDumps
 READ_BYTES = 1 << 16
 """Bytes of a process's memory that are read first, and the least that is read further."""
 MAX_STACK_BYTES = 8 << 20
-"""Bytes read of one stack, at most: the usual stack limit (`ulimit -s`), or a quarter of what is kept of all stacks."""
+"""Limit of the bytes that are read of one stack: Linux's default stack size (`ulimit -s`). A lower limit for all stacks
+lowers it to a quarter of that."""
 MAX_WATCHED = 64
 """Threads that are watched at a time, and processes whose memory is kept open."""
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.02, 2.56
