@@ -222,7 +222,13 @@ def test_errors_say_what_is_wrong(arguments: list[str], words: str, tmp_path: Pa
 
 def test_a_store_is_served_until_it_is_interrupted(store: Path) -> None:
     command = [sys.executable, "-m", "undwarf", "fleet", "serve", str(store), "--span", "release=2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Shells start what runs in the background with interrupts ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as server:
         try:
             assert server.stdout is not None and select.select([server.stdout], [], [], 60)[0]
             address = server.stdout.readline().decode().strip()

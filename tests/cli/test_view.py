@@ -1,7 +1,6 @@
 """undwarf view: the page as a file, and served."""
 
 import json
-import os
 import re
 import select
 import signal
@@ -84,7 +83,13 @@ def fetch(address: str) -> bytes:
 
 def test_a_served_page_has_parts_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "undwarf", "view", *map(str, OPTIONS), str(SHIPPED / "words.data")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}) as server:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Shells start what runs in the background with interrupts ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as server:
         try:
             assert server.stdout is not None and select.select([server.stdout], [], [], 60)[0]
             address = server.stdout.readline().decode().strip()
