@@ -44,8 +44,9 @@ class Story:
         ):
             column.append(value)
 
-    def replay(self, private: bytes = bytes(100)) -> "Seen":
-        replay = Replay()
+    def replay(self, private: bytes = bytes(100), replay: Replay | None = None) -> "Seen":
+        """What the samples see; another part of the same story follows with the same ``replay``."""
+        replay = replay or Replay()
         count = len(self.samples["pid"])
         columns = replay.run(
             SimpleNamespace(**self.side),
@@ -53,6 +54,8 @@ class Story:
             memoryview(array("I", range(count))),
             memoryview(private),
         )
+        for column in (*self.side.values(), *self.samples.values()):
+            del column[:]
         return Seen(replay, *columns)
 
 
@@ -97,12 +100,25 @@ def cut(mappings: list[Mapping], start: int, end: int) -> list[Mapping]:
     return left
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_replay_agrees_with_a_plain_model(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "compactions"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 30), (5, 30)])
+def test_replay_agrees_with_a_plain_model(seed: int, compactions: int) -> None:
+    """``compactions``: how often one of the processes is forgotten, and the others get other indices."""
     chance = random.Random(seed)
+    replay = Replay()
+    names = bytes([0] * BRACKETS + [4, 6])
     story, model, execs, old, expected = Story(), {}, set(), {}, []
     vdso: set[int] = set()
     for _ in range(6000):
+        if chance.random() < compactions / 6000:
+            seen = story.replay(names, replay)
+            assert [seen.of(i) for i in range(len(expected))] == expected
+            expected.clear()
+            gone = chance.randrange(1, 6)
+            replay.compact({gone})
+            for known in (model, old):
+                known.pop(gone, None)
+            execs.discard(gone)
+            vdso.discard(gone)
         pid, what = chance.randrange(1, 6), chance.random()
         if what < 0.6:
             start, length = chance.randrange(3000) * 16, chance.randrange(1, 20) * chance.choice([16, 16, 160])
@@ -138,7 +154,7 @@ def test_replay_agrees_with_a_plain_model(seed: int) -> None:
             story.sample(pid)
             before = [] if pid in execs else old.get(pid, [])
             expected.append(sorted([*model.get(pid, []), *before]))
-    seen = story.replay(bytes([0] * BRACKETS + [4, 6]))
+    seen = story.replay(names, replay)
     assert [seen.of(i) for i in range(len(expected))] == expected
 
 

@@ -80,3 +80,17 @@ class IntMap:
             self.count += 1
         self.values[at] = value
         return 0
+
+    @cython.locals(i=cython.Py_ssize_t)
+    def all_keys(self) -> list[int]:
+        """The keys, in no order."""
+        return [self.keys[i] for i in range(self.keys.shape[0]) if self.used[i]]
+
+    @cython.locals(i=cython.Py_ssize_t)
+    def without(self, removed: set[int]) -> Any:
+        """A map with all entries but those of the keys ``removed``."""
+        found: IntMap = IntMap()
+        for i in range(self.keys.shape[0]):
+            if self.used[i] and self.keys[i] not in removed:
+                found.put(self.keys[i], self.values[i])
+        return found

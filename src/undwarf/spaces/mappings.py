@@ -34,12 +34,15 @@ class Mappings:
     process_at: Any
 
     def __cinit__(self) -> None:
-        self.processes = 0
-        self.process_at = zeros("I", 64)
-        self.process_count = zeros("I", 64)
-        self.process_capacity = zeros("I", 64)
-        self.process_frozen = zeros("I", 64)
+        self._allocate_processes(64)
         self._allocate(256)
+
+    def _allocate_processes(self, capacity: cython.Py_ssize_t) -> None:
+        self.process_at = zeros("I", capacity)
+        self.process_count = zeros("I", capacity)
+        self.process_capacity = zeros("I", capacity)
+        self.process_frozen = zeros("I", capacity)
+        self.processes = 0
 
     def _allocate(self, capacity: cython.Py_ssize_t) -> None:
         """Allocate columns for ``capacity`` chunks, all empty."""
@@ -408,9 +411,13 @@ class Mappings:
         old_images="unsigned int[::1]",
         old_flags="unsigned char[::1]",
         old_work="unsigned int[::1]",
+        old_at="unsigned int[::1]",
+        old_process_count="unsigned int[::1]",
+        kept="const unsigned int[::1]",
     )
-    def compact(self) -> None:
-        """Remove all snapshots, and the memory of mappings that are gone."""
+    def compact(self, kept: Any) -> None:
+        """Remove all snapshots, the memory of mappings that are gone, and all processes but ``kept`` (I): their indices
+        become 0, 1, ... in that order."""
         old_count = self.chunk_count
         old_starts = self.starts
         old_ends = self.ends
@@ -418,6 +425,8 @@ class Mappings:
         old_images = self.images
         old_flags = self.flags
         old_work = self.work
+        old_at = self.process_at
+        old_process_count = self.process_count
         process: cython.Py_ssize_t
         at: cython.Py_ssize_t
         count: cython.Py_ssize_t
@@ -426,19 +435,14 @@ class Mappings:
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         needed: cython.Py_ssize_t = 256
-        for process in range(self.processes):
-            needed += self.process_count[process]
-        capacity: cython.Py_ssize_t = 256
-        while capacity < needed:
-            capacity *= 2
-        self._allocate(capacity)
-        for process in range(self.processes):
-            at = self.process_at[process]
-            count = self.process_count[process]
-            self.process_at[process] = 0
-            self.process_count[process] = 0
-            self.process_capacity[process] = 0
-            self.process_frozen[process] = NOTHING
+        for i in range(len(kept)):
+            needed += old_process_count[kept[i]]
+        self._allocate(needed)
+        self._allocate_processes(64 + len(kept))
+        for process in range(len(kept)):
+            self.new_process()
+            at = old_at[kept[process]]
+            count = old_process_count[kept[process]]
             if not count:
                 continue
             self.reserve(process, count)

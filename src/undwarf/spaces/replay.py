@@ -471,20 +471,40 @@ class Replay:
             self._exec[process] = EXEC_MAPPED
         return 0
 
-    @cython.locals(pid=cython.longlong)
+    @cython.locals(
+        old_exec="unsigned int[::1]",
+        old_merged="unsigned char[::1]",
+        kept="unsigned int[::1]",
+        key=cython.ulonglong,
+        i=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+    )
     def compact(self, gone: set[int]) -> None:
-        """Remove all snapshots, and the mappings of the processes ``gone``; image indices stay valid.
+        """Remove all snapshots, and what is known of the processes and threads ``gone``; image indices stay valid.
 
         For a live replay, which never ends, at a time when no sample refers to a snapshot.
         """
-        for pid in gone:
-            found: cython.longlong = self._by_pid.get(cython.cast(cython.ulonglong, pid))
-            if found >= 0:
-                self.empty(found)
-            found = self._by_pid.get(cython.cast(cython.ulonglong, BEFORE | pid)) if pid >= 0 else -1
-            if found >= 0:
-                self.empty(found)
-        self.mappings.compact()
+        before: IntMap = self._by_pid
+        old_exec = self._exec
+        old_merged = self._merged
+        kept = zeros("I", before.count)
+        self._by_pid = IntMap()
+        self._exec = zeros("I", 64 + before.count)
+        self._merged = zeros("B", 64 + before.count)
+        count = 0
+        for i in range(before.keys.shape[0]):
+            key = before.keys[i]
+            # Without the bit of mappings from before an exec; -1 is the kernel.
+            if not before.used[i] or (key >> 63 == 0 and (key & (BEFORE - 1)) in gone):
+                continue
+            kept[count] = before.values[i]
+            self._exec[count] = old_exec[before.values[i]]
+            self._merged[count] = old_merged[before.values[i]]
+            self._by_pid.put(key, cython.cast(cython.uint, count))
+            count += 1
+        self.mappings.compact(kept[:count])
+        self._comms = self._comms.without(gone)
+        self._exited = self._exited.without(gone)
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -506,6 +526,15 @@ class Replay:
             and self.mappings.process_count[self._by_pid.values[i]]
             and (self._by_pid.keys[i] < BEFORE or self._by_pid.keys[i] >> 63)
         ]
+
+    def tasks(self) -> set[int]:
+        """The ids of the processes and threads of which something is known, without the kernel's and idle ones."""
+        keys = self._by_pid.all_keys() + self._comms.all_keys() + self._exited.all_keys()
+        return {key & (BEFORE - 1) for key in keys if not key >> 63} - {0}
+
+    def task_entries(self) -> int:
+        """Number of entries for processes and threads, of which a process has some four."""
+        return self._by_pid.count + self._comms.count + self._exited.count
 
     def exited(self, tid: int) -> bool:
         """Whether the thread has exited, and had no sample since."""

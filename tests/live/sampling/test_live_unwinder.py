@@ -3,6 +3,7 @@
 import os
 import struct
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -157,11 +158,52 @@ def test_snapshots_are_compacted_and_mappings_stay(small: LiveUnwinder):
     assert chains(small, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
 
 
-def test_ended_processes_are_removed_after_a_while(small: LiveUnwinder):
-    gone = 2**22 + 5
-    for i in range(1, 40):
-        chains(small, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
-    assert len(small.replay.pids()) < 39
+def test_nothing_is_kept_of_processes_that_ended(small: LiveUnwinder):
+    """Processes that live for a round, ever more of them: also their last samples, a round later, are whole."""
+    pid, first = os.getpid(), 2**22 + 5
+    chains(small, RECORDS.comm(b"runs", pid, pid), mapping(pid, 0x400000))
+    kept, time = [], 1
+    for short in range(first, first + 400):
+        records = [
+            RECORDS.fork(short, short, pid, pid, time=time),
+            RECORDS.comm(b"short", short, short, exec_=True, time=time + 1),
+            mapping(short, 0x400000, time=time + 2),
+            RECORDS.exit(short, short, pid, pid, time=time + 3),
+            sample(time + 4, pid=short),
+        ]
+        late = [sample(time, pid=short - 1)] if short > first else []
+        for chain in chains(small, *late, *records):
+            assert chain == [0x400100, 0x400776]
+        kept.append((small.replay.mappings.capacity(), small.replay.task_entries()))
+        time += 10
+    assert max(kept[200:]) <= max(kept[:200])
+    assert len(small.replay.pids()) < 20
+    assert len(small.replay.tasks()) < 20
+    assert small.names[small.replay.comm_of(pid)] == b"runs"
+    assert chains(small, sample(time, pid=pid)) == [[0x400100, 0x400776]]
+
+
+def test_threads_that_ended_are_forgotten_and_the_others_are_not(monkeypatch: pytest.MonkeyPatch):
+    """Of a process that starts ever new threads, without any new mapping; some of the ends are lost."""
+    monkeypatch.setattr(live_unwinder, "MAX_TASK_ENTRIES", 200)
+    unwinder = LiveUnwinder([EVENT], Finder(), live=False)
+    pid, first = os.getpid(), 2**22 + 5
+    other = threading.Thread(target=(stop := threading.Event()).wait)
+    other.start()
+    tid = other.native_id or 0
+    chains(unwinder, RECORDS.comm(b"main", pid, pid), RECORDS.comm(b"other", pid, tid), mapping(pid, 0x400000))
+    most = 0
+    for short in range(first, first + 1000):
+        end = [RECORDS.exit(pid, short, pid, pid, time=short + 1)] if short % 8 else []
+        chains(unwinder, RECORDS.fork(pid, short, pid, pid, time=short), *end, sample(short + 2, pid=pid))
+        most = max(most, unwinder.replay.task_entries())
+    stop.set()
+    other.join()
+    assert most < 400
+    assert unwinder.names[unwinder.replay.comm_of(pid)] == b"main"
+    assert unwinder.names[unwinder.replay.comm_of(tid)] == b"other"
+    assert chains(unwinder, sample(first + 2000, pid=pid)) == [[0x400100, 0x400776]]
+    unwinder.close()
 
 
 def test_stacks_are_dropped_and_built_again():

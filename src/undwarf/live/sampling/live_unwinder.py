@@ -49,8 +49,12 @@ MAX_NODES = 250_000
 """Stack nodes above which all are dropped: their columns are copied in each round."""
 MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
+MAX_TASK_ENTRIES = 1 << 15
+"""Entries for processes and threads (30 bytes each) above which those that have ended are forgotten."""
 GROWTH = 2
 """How often its size after the last time it must have before it is compacted again."""
+ROUNDS_AFTER_END = 2
+"""Rounds after which a process that had ended has no more samples: those of the first may still be from before."""
 MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 10_000, 5_000
 """Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
 together some 15 MB. A machine with 500 processes has half of the mappings when it starts."""
@@ -151,8 +155,9 @@ class LiveUnwinder:
         self._position = 0
         self._most_mappings = most_mappings
         self._most_nodes = most_nodes
-        self._compacted_size = 0
-        self._gone: set[int] = set()
+        self._compacted_sizes = 0, 0
+        self._ended: set[int] | None = None
+        self._rounds_since = 0
         self._ones = zeros("B", 0)
         self._entries = Entries(limits.entry_samples)
         self._known_entries: list[tuple[int, int]] = []
@@ -390,12 +395,32 @@ class LiveUnwinder:
             self._walker.ruleless.set_entries([])
             for notify in self.renewed:
                 notify()
-        size = self.replay.mappings.capacity()
-        if size > self._most_mappings and size > GROWTH * self._compacted_size:
-            # Samples of a process that has ended may still come: it is removed the next time.
-            gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
-            self.replay.compact(gone & self._gone)
-            self._gone = gone
-            self._compacted_size = self.replay.mappings.capacity()
-            self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
-            self._walker.forget_frames()
+        mappings, tasks = self.replay.mappings.capacity(), self.replay.task_entries()
+        before = self._compacted_sizes
+        if not (
+            mappings > max(self._most_mappings, GROWTH * before[0]) or tasks > max(MAX_TASK_ENTRIES, GROWTH * before[1])
+        ):
+            return
+        if self._ended is None:
+            self._ended, self._rounds_since = self._ended_of(self.replay.tasks()), 0
+        self._rounds_since += 1
+        if self._rounds_since > ROUNDS_AFTER_END:
+            # An id may belong to a new process meanwhile.
+            self._compact(self._ended_of(self._ended))
+
+    def _ended_of(self, tasks: set[int]) -> set[int]:
+        """Those of these processes and threads that do not run. Records of their ends may be lost, and a process
+        outlives its first thread."""
+        processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+        return {
+            task for task in tasks - processes if self.replay.exited(task) or not os.access(f"/proc/{task}", os.F_OK)
+        }
+
+    def _compact(self, ended: set[int]) -> None:
+        """Remove snapshots, and what is known of processes and threads that have ended."""
+        assert self._walker is not None
+        self.replay.compact(ended)
+        self._ended = None
+        self._compacted_sizes = self.replay.mappings.capacity(), self.replay.task_entries()
+        self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
+        self._walker.forget_frames()
