@@ -402,19 +402,11 @@ class LiveUnwinder:
         ):
             return
         if self._ended is None:
-            self._ended, self._rounds_since = self._ended_of(self.replay.tasks()), 0
+            self._ended, self._rounds_since = {task for task in self.replay.tasks() if not _runs(task)}, 0
         self._rounds_since += 1
         if self._rounds_since > ROUNDS_AFTER_END:
             # An id may belong to a new process meanwhile.
-            self._compact(self._ended_of(self._ended))
-
-    def _ended_of(self, tasks: set[int]) -> set[int]:
-        """Those of these processes and threads that do not run. Records of their ends may be lost, and a process
-        outlives its first thread."""
-        processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
-        return {
-            task for task in tasks - processes if self.replay.exited(task) or not os.access(f"/proc/{task}", os.F_OK)
-        }
+            self._compact({task for task in self._ended if not _runs(task)})
 
     def _compact(self, ended: set[int]) -> None:
         """Remove snapshots, and what is known of processes and threads that have ended."""
@@ -424,3 +416,15 @@ class LiveUnwinder:
         self._compacted_sizes = self.replay.mappings.capacity(), self.replay.task_entries()
         self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
         self._walker.forget_frames()
+
+
+def _runs(task: int) -> bool:
+    """Whether there is a process or thread with this id, also one that /proc hides (hidepid, proc(5))."""
+    try:
+        os.kill(task, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # It is another user's.
+        pass
+    return True
