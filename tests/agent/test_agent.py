@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -77,8 +78,16 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    agent = Running(tmp_path, '[metrics]\nlisten = "127.0.0.1:9489"\n[labels]\nservice = "shop"\n')
+def port() -> int:
+    """One that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number: int = server.getsockname()[1]
+        return number
+
+
+@pytest.fixture
+def running(tmp_path: Path, port: int) -> Iterator[Running]:
+    agent = Running(tmp_path, f'[metrics]\nlisten = "127.0.0.1:{port}"\n[labels]\nservice = "shop"\n')
     yield agent
     agent.process.kill()
     agent.process.wait()
@@ -105,13 +114,13 @@ def about(path: Path) -> dict[str, object]:
     return found
 
 
-def test_each_recording_stands_alone(running: Running, busy: subprocess.Popen[bytes]) -> None:
+def test_each_recording_stands_alone(running: Running, port: int, busy: subprocess.Popen[bytes]) -> None:
     # The program was there before the second recording began.
     path = running.wait_for(3)[2]
     found = stacks_of(path, "prog")
     assert found
     assert all("main" in stack for stack in found)
-    text = urllib.request.urlopen("http://127.0.0.1:9489/metrics").read().decode()
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     assert "undwarf_minutes_shipped_total" in text
     running.end()
     assert len(running.stored()) >= 3
@@ -227,6 +236,15 @@ def test_a_program_that_was_built_anew_is_found(running: Running, program: str, 
     found = [stack for path in running.stored() for stack in stacks_of(path, "anew")]
     assert len(found) > 10
     assert all("main" in stack for stack in found)
+
+
+def test_an_address_in_use_is_a_clear_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        agent = Running(tmp_path, f'[metrics]\nlisten = "127.0.0.1:{port}"\n')
+        assert agent.process.wait(30) == 1
+    assert f"cannot serve metrics at 127.0.0.1:{port}" in agent.log
+    assert "Traceback" not in agent.log
 
 
 def test_check_says_what_it_found(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,7 +128,7 @@ class CgroupsOfProcesses:
             if pid > 0 and pid not in self._known and (path := path_of_process(pid)):
                 if len(self._known) >= MOST_PROCESSES:
                     del self._known[next(iter(self._known))]
-                self._known[pid] = path
+                self._known[pid] = sys.intern(path)
 
     def path(self, pid: int) -> str:
         """The path of a process; empty if it is not known."""

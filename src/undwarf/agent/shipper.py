@@ -65,10 +65,12 @@ class Shipper:
         self.wake()
 
     def stop(self, seconds: float) -> None:
-        """Ship what waits if the store is there, for so many seconds at most; the rest stays in the spool."""
+        """Ship what waits if the store is there, for so many seconds at most; the rest stays in the spool. Nothing
+        happens if it has not begun."""
         self._stopping.set()
         self.wake()
-        self._thread.join(seconds)
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
 
     def _run(self) -> None:
         while True:
