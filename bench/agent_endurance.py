@@ -6,6 +6,9 @@ Programs start ``--rate`` times a second, of several hundred different files; th
 at every 10 seconds. At the end all minutes are read again: each must be as its description says (digest, number of
 samples), none may be missing, and the time between the end of one and the start of the next is reported. ``--beside``
 runs nothing, for a machine that has work of its own. Fails if memory passes 80 MB or grows.
+
+The largest id of a process (``kernel.pid_max``) is printed too. If fewer ids than programs are used, what is kept of
+processes that have ended cannot grow: ``sysctl kernel.pid_max=4194304``, which systemd sets, is the harder case.
 """
 
 import argparse
@@ -135,7 +138,8 @@ def main() -> int:
     early, late = statistics.mean(resident[third : 2 * third]), statistics.mean(resident[-third:])
     most = max(row["most"] for row in seen)
     print(f"resident {early:.1f} MB in the second third, {late:.1f} MB in the last one; at most {most:.1f} MB; "
-          f"{seen[-1]['cpu_percent']:.3f} % of one CPU; {seen[-1]['started']} programs")  # fmt: skip
+          f"{seen[-1]['cpu_percent']:.3f} % of one CPU; {seen[-1]['started']} programs, ids up to "
+          f"{int(Path('/proc/sys/kernel/pid_max').read_text()):,}")  # fmt: skip
     good = late < 1.05 * early and most <= LIMITS["resident_mb"] and gap <= LONGEST_GAP_S
     print("as it should be" if good else "NOT as it should be")
     return 0 if good else 1
