@@ -206,6 +206,13 @@ def test_threads_that_ended_are_forgotten_and_the_others_are_not(monkeypatch: py
     unwinder.close()
 
 
+def test_processes_that_ended_are_forgotten_without_any_sample(small: LiveUnwinder):
+    for short in range(2**22 + 5, 2**22 + 405):
+        start = RECORDS.comm(b"short", short, short, exec_=True)
+        assert chains(small, start, mapping(short, 0x400000)) == []
+    assert len(small.replay.tasks()) < 20
+
+
 def test_stacks_are_dropped_and_built_again():
     unwinder = LiveUnwinder([EVENT], Finder(), live=False, most_nodes=8)
     resets = []

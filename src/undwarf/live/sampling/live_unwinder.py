@@ -384,21 +384,21 @@ class LiveUnwinder:
         return self._walker
 
     def _tidy(self) -> None:
-        """Between rounds, when nothing refers to them: drop stacks and compact snapshots if there are many."""
-        if self._walker is None:
-            return
-        if self._walker.rules.stacks.nodes_total() > self._most_nodes:
-            self._walker.rules.reset()
-            self._walker.forget_frames()
+        """Between rounds, when nothing refers to them: drop stacks if there are many, and compact snapshots and forget
+        what has ended if these are many."""
+        walker = self._walker
+        if walker is not None and walker.rules.stacks.nodes_total() > self._most_nodes:
+            walker.rules.reset()
+            walker.forget_frames()
             # Entries refer to frames that were dropped.
             self._entries, self._known_entries = Entries(self._limits.entry_samples), []
-            self._walker.ruleless.set_entries([])
+            walker.ruleless.set_entries([])
             for notify in self.renewed:
                 notify()
         mappings, tasks = self.replay.mappings.capacity(), self.replay.task_entries()
         before = self._compacted_sizes
-        if not (
-            mappings > max(self._most_mappings, GROWTH * before[0]) or tasks > max(MAX_TASK_ENTRIES, GROWTH * before[1])
+        if mappings <= max(self._most_mappings, GROWTH * before[0]) and tasks <= max(
+            MAX_TASK_ENTRIES, GROWTH * before[1]
         ):
             return
         if self._ended is None:
@@ -410,12 +410,12 @@ class LiveUnwinder:
 
     def _compact(self, ended: set[int]) -> None:
         """Remove snapshots, and what is known of processes and threads that have ended."""
-        assert self._walker is not None
         self.replay.compact(ended)
         self._ended = None
         self._compacted_sizes = self.replay.mappings.capacity(), self.replay.task_entries()
-        self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
-        self._walker.forget_frames()
+        if self._walker is not None:
+            self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
+            self._walker.forget_frames()
 
 
 def _runs(task: int) -> bool:
