@@ -7,8 +7,8 @@ at every 10 seconds. At the end all minutes are read again: each must be as its 
 samples), none may be missing, and the time between the end of one and the start of the next is reported. ``--beside``
 runs nothing, for a machine that has work of its own. Fails if memory passes 80 MB or grows.
 
-The largest id of a process (``kernel.pid_max``) is printed too. If fewer ids than programs are used, what is kept of
-processes that have ended cannot grow: ``sysctl kernel.pid_max=4194304``, which systemd sets, is the harder case.
+The largest process id (``kernel.pid_max``) is printed too. Where pids are reused during the run, the state of exited
+processes is overwritten and cannot grow: ``sysctl kernel.pid_max=4194304``, which systemd sets, is the harder case.
 """
 
 import argparse

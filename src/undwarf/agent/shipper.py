@@ -65,8 +65,8 @@ class Shipper:
         self.wake()
 
     def stop(self, seconds: float) -> None:
-        """Ship what waits if the store is there, for so many seconds at most; the rest stays in the spool. Nothing
-        happens if it has not begun."""
+        """Ship what waits if the store is there, for so many seconds at most; the rest stays in the spool. Does
+        nothing before :meth:`start`."""
         self._stopping.set()
         self.wake()
         if self._thread.ident is not None:

@@ -480,7 +480,7 @@ class Replay:
         count=cython.Py_ssize_t,
     )
     def compact(self, gone: set[int]) -> None:
-        """Remove all snapshots, and what is known of the processes and threads ``gone``; image indices stay valid.
+        """Drop all snapshots and the state of the processes and threads ``gone``; image indices stay valid.
 
         For a live replay, which never ends, at a time when no sample refers to a snapshot.
         """
@@ -528,12 +528,12 @@ class Replay:
         ]
 
     def tasks(self) -> set[int]:
-        """The ids of the processes and threads of which something is known, without the kernel's and idle ones."""
+        """The pids and tids that have any state, without those of the kernel (-1) and the idle task (0)."""
         keys = self._by_pid.all_keys() + self._comms.all_keys() + self._exited.all_keys()
         return {key & (BEFORE - 1) for key in keys if not key >> 63} - {0}
 
     def task_entries(self) -> int:
-        """Number of entries for processes and threads, of which a process has some four."""
+        """Map entries of processes and threads; a process has about four."""
         return self._by_pid.count + self._comms.count + self._exited.count
 
     def exited(self, tid: int) -> bool:

@@ -50,11 +50,11 @@ MAX_NODES = 250_000
 MAX_SNAPSHOT_MAPPINGS = 1 << 20
 """Mappings (30 bytes each) in the snapshots above which those are compacted."""
 MAX_TASK_ENTRIES = 1 << 15
-"""Entries for processes and threads (30 bytes each) above which those that have ended are forgotten."""
+"""Map entries of processes and threads (30 bytes each) above which those of exited ones are dropped."""
 GROWTH = 2
 """How often its size after the last time it must have before it is compacted again."""
 ROUNDS_AFTER_END = 2
-"""Rounds after which a process that had ended has no more samples: those of the first may still be from before."""
+"""Rounds after which an exited process has no more samples: the first may still have some from before its exit."""
 MANY_MAPPINGS, MANY_NAMES, MANY_IMAGES = 1 << 18, 10_000, 5_000
 """Mappings in snapshots, names (of files and threads) and images from which an unwinder has outgrown its processes:
 together some 15 MB. A machine with 500 processes has half of the mappings when it starts."""
@@ -384,8 +384,8 @@ class LiveUnwinder:
         return self._walker
 
     def _tidy(self) -> None:
-        """Between rounds, when nothing refers to them: drop stacks if there are many, and compact snapshots and forget
-        what has ended if these are many."""
+        """Between rounds, when nothing refers to them: drop stacks if there are many; if there are many mappings or
+        tasks, compact the snapshots and drop the state of exited processes and threads."""
         walker = self._walker
         if walker is not None and walker.rules.stacks.nodes_total() > self._most_nodes:
             walker.rules.reset()
@@ -409,7 +409,7 @@ class LiveUnwinder:
             self._compact({task for task in self._ended if not _runs(task)})
 
     def _compact(self, ended: set[int]) -> None:
-        """Remove snapshots, and what is known of processes and threads that have ended."""
+        """Drop all snapshots and the state of exited processes and threads."""
         self.replay.compact(ended)
         self._ended = None
         self._compacted_sizes = self.replay.mappings.capacity(), self.replay.task_entries()
